@@ -1,0 +1,33 @@
+/* Tensor files: .safetensors, .npy and .npz, read through a memory mapping (compressed .npz members
+ * are inflated), written atomically. Readers trust nothing: every offset, size and shape is checked. */
+#ifndef NPU_TENSORFILE_H
+#define NPU_TENSORFILE_H
+#include "support/dtype.h"
+#include "support/support.h"
+
+#define TENSOR_MAX_RANK 8
+
+typedef struct {
+  const char *name; /* "" for the one array of an .npy file */
+  DType dtype;
+  int rank;
+  int64_t shape[TENSOR_MAX_RANK];
+  const void *data; /* row-major, little endian, possibly unaligned; lives as long as the file */
+  size_t bytes;
+} TensorEntry;
+
+typedef struct TensorFile TensorFile;
+/* Opens by content (magic), not by name. Returns NULL after reporting to diag at loc
+ * (codes E-file, E-tensor-file). */
+TensorFile *tensor_file_open(const char *path, DiagEngine *diag, SrcLoc loc);
+TensorFile *tensor_file_open_memory(const void *data, size_t size, const char *label, DiagEngine *diag);
+void tensor_file_close(TensorFile *f);
+const char *tensor_file_path(const TensorFile *f);
+size_t tensor_file_count(const TensorFile *f);
+const TensorEntry *tensor_file_at(const TensorFile *f, size_t i);
+const TensorEntry *tensor_file_find(const TensorFile *f, const char *name); /* NULL when absent */
+
+/* Writes by the ending of path: .npy (exactly one tensor), .npz, .safetensors. bf16 has no numpy type
+ * and is an error for .npy/.npz that says to use .safetensors. */
+bool tensor_file_write(const char *path, const TensorEntry *tensors, size_t n, DiagEngine *diag);
+#endif
