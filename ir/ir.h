@@ -63,7 +63,9 @@ const IrType *ir_type_token(IrModule *m, const char *token);
 const IrType *ir_type_with_dtype(IrModule *m, const IrType *t, DType dtype); /* same kind and shape */
 int64_t ir_type_elements(const IrType *t); /* 1 for scalars */
 int64_t ir_type_bytes(const IrType *t);
-void ir_type_print(StrBuf *b, const IrType *t); /* f32[1,28,28], f32, !reg */
+void ir_type_print(StrBuf *b, const IrType *t); /* f32[1,28,28], f32[] (rank 0), f32 (scalar), !reg */
+/* The type written as text; NULL when it is not a type. Reports nothing. */
+const IrType *ir_type_parse(IrModule *m, const char *text);
 
 /* ---- attributes --------------------------------------------------------------------------------- */
 
@@ -149,6 +151,7 @@ struct IrOp {
   IrValue *results; /* array */
   IrNamedAttr *attrs; /* sorted by name */
   IrBlock *region;  /* the single block of its region, or NULL */
+  IrModule *module; /* owner of the memory, also while the op is in no block */
 };
 struct IrBlock {
   IrOp *owner;  /* op whose region this is, or NULL for a function body */
@@ -222,7 +225,10 @@ int64_t ir_get_int(const IrOp *op, const char *name, int64_t otherwise);
 double ir_get_float(const IrOp *op, const char *name, double otherwise); /* accepts an int attribute */
 bool ir_get_bool(const IrOp *op, const char *name, bool otherwise);
 const char *ir_get_str(const IrOp *op, const char *name, const char *otherwise);
-int ir_get_ints(const IrOp *op, const char *name, int64_t *out, int max); /* count; one int counts as one; 0 absent */
+/* Count, at most max; one int counts as one; 0 when absent or not integers. */
+int ir_get_ints(const IrOp *op, const char *name, int64_t *out, int max);
+const IrAttr *ir_func_attr(const IrFunc *f, const char *name); /* NULL when absent */
+void ir_set_func_attr(IrFunc *f, const char *name, const IrAttr *value); /* value NULL removes */
 
 /* ---- builder --------------------------------------------------------------------------------------- */
 
@@ -275,6 +281,7 @@ typedef struct IrOpInfo {
 const IrOpInfo *ir_op_info(IrOpKind kind);
 bool ir_op_by_name(const char *name, IrOpKind *out);
 int ir_op_params(IrOpKind kind, const IrParam **out); /* count */
+void ir_manual(StrBuf *out); /* the op table as markdown */
 static inline bool ir_is(const IrOp *op, IrOpKind kind) { return op && op->kind == kind; }
 bool ir_has_trait(const IrOp *op, unsigned traits);
 /* The op's shape rule on operand types: fills types[0..*n) (room for 64); false after reporting at loc. */

@@ -1,0 +1,68 @@
+/* What the files of ir/ share among themselves; nothing outside ir/ includes it. */
+#ifndef NPU_IR_INTERNAL_H
+#define NPU_IR_INTERNAL_H
+#include "ir/ir.h"
+
+#define uthash_malloc(size) mem_alloc(size)
+#define uthash_free(p, size) mem_free(p)
+#include <uthash.h>
+
+#define IR_MAX_RESULTS 64           /* of an op whose types are inferred */
+#define IR_MAX_ELEMENTS (1ll << 40) /* of a tensor */
+
+/* Everything interned hangs in tables keyed by the bytes that define it; entries live in the arena.
+ */
+typedef struct Interned {
+  UT_hash_handle hh;
+  const void *thing;
+} Interned;
+
+typedef struct FileEntry {
+  const char *alias; /* as data attributes name it, when that is not its path */
+  TensorFile *file;
+  struct FileEntry *next;
+} FileEntry;
+
+/* Values of an initializer, made once; keyed by the attributes that define them. */
+struct IrModuleImpl {
+  Interned *types, *attrs, *initializers;
+  FileEntry *files;
+};
+
+/* Pointer to pointer map, for cloning and naming. Entries come from mem_alloc. */
+typedef struct PtrMap {
+  const void *key;
+  void *value;
+  UT_hash_handle hh;
+} PtrMap;
+void ptr_map_put(PtrMap **m, const void *key, void *value);
+void *ptr_map_get(PtrMap *m, const void *key); /* NULL when absent */
+void ptr_map_free(PtrMap **m);
+
+/* Smallest power of two holding n; arrays of ops and blocks always have that capacity, so that it
+ * need not be stored. */
+int capacity_for(int n);
+
+void module_attach_alias(IrModule *m, TensorFile *f, const char *alias);
+
+/* Sorted attribute lists, shared by ops and functions. */
+const IrAttr *attrs_find(const IrNamedAttr *attrs, int n, const char *name);
+void attrs_set(IrModule *m, IrNamedAttr **attrs, int *n, const char *name, const IrAttr *value);
+
+/* The row's defaults for attributes not given, and ints where a float is declared turned into
+ * floats. */
+void fill_defaults(IrOp *op);
+/* The default of parameter p as an attribute; NULL when it has none or names another attribute
+ * (which is then looked up among attrs). */
+const IrAttr *param_default(IrModule *m, const IrParam *p, const IrNamedAttr *attrs, int nattrs);
+bool attr_is_ints(const IrAttr *a); /* an int, or an array of ints */
+
+IrBlock *block_new(IrModule *m, IrFunc *f, IrOp *owner);
+IrModule *block_module(const IrBlock *b);
+void use_link(IrUse *u, IrValue *v);
+void use_unlink(IrUse *u);
+
+/* Whether the names of a kernel's `dims` can stand in printed maps (identifiers, distinct, not like
+ * d3). Fills names[0..count) and returns count, or -1. */
+int kernel_dim_names(const IrAttr *dims, const char **names);
+#endif
