@@ -21,15 +21,15 @@ typedef enum {
 #define X(e, n, b, f) DT_##e,
   NPU_DTYPES(X)
 #undef X
-  DT_COUNT
+      DT_COUNT
 } DType;
 #define DT_MACHINE_COUNT (DT_S32 + 1) /* dtypes below this are machine types */
 const char *dtype_name(DType t);
 size_t dtype_size(DType t);
 bool dtype_is_float(DType t);
 bool dtype_parse(const char *name, DType *out);
-/* Converts n elements; s8 saturates, integers from reals round half even, bf16 rounds to nearest even.
- * dst and src do not overlap. */
+/* Converts n elements; s8 saturates, integers from reals round half even, bf16 rounds to nearest
+ * even. dst and src do not overlap. */
 void dtype_convert(DType to, void *dst, DType from, const void *src, size_t n);
 double dtype_get(DType t, const void *data, size_t i);
 void dtype_set(DType t, void *data, size_t i, double v);

@@ -27,14 +27,14 @@ void mem_free(void *p);
 /* Bump allocator. Everything allocated from an arena lives until the arena is reset or freed. */
 typedef struct Arena Arena;
 Arena *arena_new(void);
-void arena_free(Arena *a);                                                /* NULL is fine */
-void arena_reset(Arena *a);                                               /* forget all, keep the memory */
-void *arena_alloc(Arena *a, size_t bytes);                                /* zeroed, aligned to 16 */
+void arena_free(Arena *a);                 /* NULL is fine */
+void arena_reset(Arena *a);                /* forget all, keep the memory */
+void *arena_alloc(Arena *a, size_t bytes); /* zeroed, aligned to 16 */
 void *arena_copy(Arena *a, const void *src, size_t bytes);
 char *arena_strdup(Arena *a, const char *s);
 char *arena_strndup(Arena *a, const char *s, size_t len);
 char *arena_printf(Arena *a, const char *fmt, ...) NPU_PRINTF(2, 3);
-size_t arena_bytes(const Arena *a);                                       /* bytes handed out so far */
+size_t arena_bytes(const Arena *a); /* bytes handed out so far */
 #define ARENA_NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))
 #define ARENA_ARRAY(a, T, n) ((T *)arena_alloc((a), sizeof(T) * (size_t)(n)))
 
@@ -90,26 +90,32 @@ typedef struct {
   const char *message; /* one line: what was expected, what was found, and the way out */
 } Diag;
 
-/* Collects diagnostics; prints nothing by itself. A note belongs to the error or warning before it. */
+/* Collects diagnostics; prints nothing by itself. A note belongs to the error or warning before it.
+ */
 typedef struct DiagEngine DiagEngine;
 DiagEngine *diag_new(void);
 void diag_free(DiagEngine *d);
 /* Registers text so that carets can be shown; both are copied. */
 void diag_add_source(DiagEngine *d, const char *file, const char *text, size_t len);
 void diag_error(DiagEngine *d, SrcLoc loc, const char *code, const char *fmt, ...) NPU_PRINTF(4, 5);
-void diag_warning(DiagEngine *d, SrcLoc loc, const char *code, const char *fmt, ...) NPU_PRINTF(4, 5);
+void diag_warning(DiagEngine *d, SrcLoc loc, const char *code, const char *fmt, ...)
+    NPU_PRINTF(4, 5);
 void diag_note(DiagEngine *d, SrcLoc loc, const char *fmt, ...) NPU_PRINTF(3, 4);
-void diag_report(DiagEngine *d, DiagSeverity s, SrcLoc loc, const char *code, const char *fmt, va_list ap);
+void diag_report(DiagEngine *d, DiagSeverity s, SrcLoc loc, const char *code, const char *fmt,
+                 va_list ap);
 size_t diag_count(const DiagEngine *d);
 const Diag *diag_get(const DiagEngine *d, size_t i);
 unsigned diag_errors(const DiagEngine *d);
-/* Called for every diagnostic as it is reported (a tool's live printing); user is passed through. */
-void diag_set_sink(DiagEngine *d, void (*sink)(void *user, const DiagEngine *d, const Diag *diag), void *user);
+/* Called for every diagnostic as it is reported (a tool's live printing); user is passed through.
+ */
+void diag_set_sink(DiagEngine *d, void (*sink)(void *user, const DiagEngine *d, const Diag *diag),
+                   void *user);
 /* "file:3:14: error: message [E-shape]", then the source line and a caret range when known. */
 void diag_format(const DiagEngine *d, const Diag *diag, bool color, StrBuf *out);
 void diag_print_all(const DiagEngine *d, FILE *out, bool color);
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ------------------------------------------------------------------------------------
+ */
 
 /* A read-only memory mapping of a whole file. On failure returns false and *why is a static or
  * strerror text. An empty file maps to data="" and size 0. */
@@ -133,12 +139,13 @@ bool file_exists(const char *path);
 /* Directory part of path joined with name (name as it is when absolute). */
 char *path_beside(Arena *a, const char *path, const char *name);
 
-/* ---- numbers ----------------------------------------------------------------------------------- */
+/* ---- numbers -----------------------------------------------------------------------------------
+ */
 
 float bf16_to_f32(uint16_t h);
 uint16_t f32_to_bf16(float f); /* round to nearest even; NaN stays a quiet NaN */
 float f16_to_f32(uint16_t h);
-float f32_rne(float f);        /* round to an integral value, ties to even, whatever the FP environment */
+float f32_rne(float f); /* round to an integral value, ties to even, whatever the FP environment */
 int32_t f32_to_s32_sat(float f); /* round half even, saturate; NaN gives 0 */
 /* Checked arithmetic: false on overflow. */
 bool mul_i64(int64_t a, int64_t b, int64_t *out);
@@ -146,8 +153,12 @@ bool add_i64(int64_t a, int64_t b, int64_t *out);
 /* Whole-string parses; false on junk or range. */
 bool parse_i64(const char *s, int64_t *out);
 bool parse_f64(const char *s, double *out);
-static inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+static inline int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+static inline int64_t round_up(int64_t a, int64_t b) {
+  return ceil_div(a, b) * b;
+}
 
 /* SplitMix64-seeded xoshiro256**: one generator for initializers, tests and random inputs. */
 typedef struct {
@@ -155,8 +166,8 @@ typedef struct {
 } Rng;
 void rng_seed(Rng *r, uint64_t seed);
 uint64_t rng_u64(Rng *r);
-double rng_uniform(Rng *r);            /* [0, 1) */
-double rng_normal(Rng *r);             /* mean 0, standard deviation 1 (Box-Muller) */
+double rng_uniform(Rng *r);                        /* [0, 1) */
+double rng_normal(Rng *r);                         /* mean 0, standard deviation 1 (Box-Muller) */
 int64_t rng_range(Rng *r, int64_t lo, int64_t hi); /* lo <= x <= hi */
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 /* Tensor files: .safetensors, .npy and .npz, read through a memory mapping (compressed .npz members
- * are inflated), written atomically. Readers trust nothing: every offset, size and shape is checked. */
+ * are inflated), written atomically. Readers trust nothing: every offset, size and shape is
+ * checked. */
 #ifndef NPU_TENSORFILE_H
 #define NPU_TENSORFILE_H
 #include "support/dtype.h"
@@ -20,14 +21,21 @@ typedef struct TensorFile TensorFile;
 /* Opens by content (magic), not by name. Returns NULL after reporting to diag at loc
  * (codes E-file, E-tensor-file). */
 TensorFile *tensor_file_open(const char *path, DiagEngine *diag, SrcLoc loc);
-TensorFile *tensor_file_open_memory(const void *data, size_t size, const char *label, DiagEngine *diag);
+/* data is not copied and must outlive the file. */
+TensorFile *tensor_file_open_memory(const void *data, size_t size, const char *label,
+                                    DiagEngine *diag);
 void tensor_file_close(TensorFile *f);
 const char *tensor_file_path(const TensorFile *f);
 size_t tensor_file_count(const TensorFile *f);
 const TensorEntry *tensor_file_at(const TensorFile *f, size_t i);
 const TensorEntry *tensor_file_find(const TensorFile *f, const char *name); /* NULL when absent */
+/* Tensors of types this library does not know are left out of the list. For such a name, what is
+ * the matter with it
+ * ("has element type 'C64', ..."), to follow the tensor's name in a message; NULL for all other
+ * names. */
+const char *tensor_file_why_unusable(const TensorFile *f, const char *name);
 
-/* Writes by the ending of path: .npy (exactly one tensor), .npz, .safetensors. bf16 has no numpy type
- * and is an error for .npy/.npz that says to use .safetensors. */
+/* Writes by the ending of path: .npy (exactly one tensor), .npz, .safetensors. bf16 has no numpy
+ * type and is an error for .npy/.npz that says to use .safetensors. */
 bool tensor_file_write(const char *path, const TensorEntry *tensors, size_t n, DiagEngine *diag);
 #endif

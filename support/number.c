@@ -1,0 +1,142 @@
+/* Numbers: narrow floats, rounding that ignores the FP environment, checked integers, random
+ * numbers. */
+#include "support/support.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t f32_bits(float f) {
+  uint32_t u;
+  memcpy(&u, &f, sizeof u);
+  return u;
+}
+
+static float f32_of_bits(uint32_t u) {
+  float f;
+  memcpy(&f, &u, sizeof f);
+  return f;
+}
+
+float bf16_to_f32(uint16_t h) {
+  return f32_of_bits((uint32_t)h << 16);
+}
+
+uint16_t f32_to_bf16(float f) {
+  uint32_t u = f32_bits(f);
+  if ((u & 0x7fffffff) > 0x7f800000) return (uint16_t)(u >> 16 | 0x40);
+  /* Adding just under half, plus one when the kept part is odd, rounds ties to even. */
+  return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+float f16_to_f32(uint16_t h) {
+  uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, fraction = h & 0x3ff;
+  if (exponent == 31) return f32_of_bits(sign | 0x7f800000 | fraction << 13);
+  if (exponent == 0) { /* zero or subnormal: fraction units of 2^-24, exact */
+    float magnitude = (float)fraction * 0x1p-24f;
+    return sign ? -magnitude : magnitude;
+  }
+  return f32_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+float f32_rne(float f) {
+  if (!(fabsf(f) < 0x1p23f)) return f;  /* integral already, infinite or NaN */
+  int32_t whole = (int32_t)f;           /* towards zero */
+  float rest = fabsf(f - (float)whole); /* exact */
+  if (rest > 0.5f || (rest == 0.5f && (whole & 1))) whole += f < 0 ? -1 : 1;
+  return copysignf((float)whole, f); /* -0.25 rounds to -0 */
+}
+
+int32_t f32_to_s32_sat(float f) {
+  if (isnan(f)) return 0;
+  float r = f32_rne(f);
+  if (r >= 0x1p31f) return INT32_MAX;
+  if (r < -0x1p31f) return INT32_MIN;
+  return (int32_t)r;
+}
+
+bool mul_i64(int64_t a, int64_t b, int64_t *out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+
+bool add_i64(int64_t a, int64_t b, int64_t *out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+
+/* strtoll and strtod skip leading blanks; a number does not start with one. */
+static bool number_starts(char c) {
+  return (c >= '0' && c <= '9') || (c && strchr("+-.infINF", c) != NULL);
+}
+
+bool parse_i64(const char *s, int64_t *out) {
+  if (!number_starts(*s)) return false;
+  const char *digits = s + (*s == '-' || *s == '+');
+  bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+  char *end;
+  errno = 0;
+  long long v = strtoll(s, &end, hex ? 16 : 10);
+  if (errno || end == s || *end) return false;
+  *out = v;
+  return true;
+}
+
+bool parse_f64(const char *s, double *out) {
+  if (!number_starts(*s)) return false;
+  char *end;
+  errno = 0;
+  double v = strtod(s, &end);
+  /* ERANGE is also set for subnormal results, which are fine. */
+  if (end == s || *end || (errno == ERANGE && isinf(v))) return false;
+  *out = v;
+  return true;
+}
+
+/* ---- random numbers ---- */
+
+/* SplitMix64 (Steele, Lea, Flood 2014) spreads the seed; xoshiro256** (Blackman, Vigna 2018) runs.
+ */
+static uint64_t splitmix64(uint64_t *state) {
+  uint64_t z = (*state += 0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+
+void rng_seed(Rng *r, uint64_t seed) {
+  for (int i = 0; i < 4; i++) r->s[i] = splitmix64(&seed);
+}
+
+static uint64_t rotl(uint64_t x, int k) {
+  return x << k | x >> (64 - k);
+}
+
+uint64_t rng_u64(Rng *r) {
+  uint64_t result = rotl(r->s[1] * 5, 7) * 9, t = r->s[1] << 17;
+  r->s[2] ^= r->s[0];
+  r->s[3] ^= r->s[1];
+  r->s[1] ^= r->s[2];
+  r->s[0] ^= r->s[3];
+  r->s[2] ^= t;
+  r->s[3] = rotl(r->s[3], 45);
+  return result;
+}
+
+double rng_uniform(Rng *r) {
+  return (double)(rng_u64(r) >> 11) * 0x1p-53;
+}
+
+double rng_normal(Rng *r) {
+  double u = 1.0 - rng_uniform(r); /* (0, 1]: log stays finite */
+  double v = rng_uniform(r);
+  return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+}
+
+int64_t rng_range(Rng *r, int64_t lo, int64_t hi) {
+  uint64_t span = (uint64_t)hi - (uint64_t)lo + 1; /* 0: all 2^64 */
+  if (span == 0) return (int64_t)rng_u64(r);
+  uint64_t unfair = (0 - span) % span, x; /* 2^64 mod span values would be drawn once too often */
+  do x = rng_u64(r);
+  while (x < unfair);
+  return (int64_t)((uint64_t)lo + x % span);
+}
