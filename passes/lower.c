@@ -1,0 +1,90 @@
+/* lower: every graph op becomes kernels, or one of the ops the nest level keeps (reshape, weight,
+ * constant, state, state_write, return). Level: graph -> nest. Needs: shapes. Terminates: each op
+ * is visited once; conv_transpose2d is first expanded into plain ops, which are visited in turn. */
+#include "passes/expand.h"
+#include "passes/lower_internal.h"
+#include "passes/passes.h"
+
+/* ---- ops kept as they are
+ * ------------------------------------------------------------------------ */
+
+#define KEPT(e)                                                                                    \
+  void lower_##e(IrBuilder *at, IrOp *op, IrValue **out) {                                         \
+    (void)at, (void)op, (void)out;                                                                 \
+  }
+KEPT(RESHAPE)
+KEPT(WEIGHT)
+KEPT(CONSTANT)
+KEPT(STATE)
+KEPT(STATE_WRITE)
+KEPT(RETURN)
+/* Never at graph level; the verifier refuses them there. */
+KEPT(KERNEL)
+KEPT(REDUCE)
+KEPT(INDEX)
+KEPT(YIELD)
+KEPT(REG)
+KEPT(BUFFER)
+KEPT(SEM)
+KEPT(DESC)
+KEPT(VPROG)
+KEPT(TENSOR)
+KEPT(INSN)
+KEPT(FOR)
+KEPT(IF)
+
+/* A row without its function fails to build. */
+static LowerFn *const lower_table[IR_OP_COUNT] = {
+#define OP(e, ...) [IR_OP_##e] = lower_##e,
+#include "ir/ops.def"
+#undef OP
+};
+
+/* ---- the pass
+ * ---------------------------------------------------------------------------------------- */
+
+static bool lower_op(PassContext *pc, IrOp *op) {
+  if (ir_op_info(op->kind)->levels & IR_NEST) return true;
+  IrValue *out[64] = {0};
+  IrBuilder at = ir_builder_before(op);
+  unsigned errors = diag_errors(pc->diag);
+  lower_table[op->kind](&at, op, out);
+  if (diag_errors(pc->diag) != errors) return false;
+  for (int i = 0; i < op->nresults; i++) {
+    if (!out[i]) {
+      diag_error(pc->diag, op->loc, "E-lower", "%s has no form as a loop nest",
+                 ir_op_info(op->kind)->name);
+      return false;
+    }
+    if (!out[i]->name) out[i]->name = op->results[i].name;
+    ir_replace_all_uses(&op->results[i], out[i]);
+  }
+  ir_op_erase(op);
+  pass_count(pc, "ops lowered", 1);
+  return true;
+}
+
+static PassStatus run(PassContext *pc, IrFunc *f) {
+  for (IrOp *op = f->body->first, *next; op; op = next) {
+    next = op->next;
+    IrOp *first = expand_op(op);
+    if (first) next = first;
+  }
+  for (IrOp *op = f->body->first, *next; op; op = next) {
+    next = op->next;
+    if (!lower_op(pc, op)) return PASS_FAILED;
+  }
+  f->level = IR_NEST;
+  return PASS_OK;
+}
+
+const Pass pass_lower = {
+    .abi = NPU_PASS_ABI,
+    .size = sizeof(Pass),
+    .name = "lower",
+    .help = "write every graph op as a loop nest",
+    .from = IR_GRAPH,
+    .to = IR_NEST,
+    .options = NULL,
+    .run = run,
+};

@@ -1,0 +1,283 @@
+/* lower: elementwise ops, computed in f32 or s32 and converted to the result's type. */
+#include "passes/lower_internal.h"
+#include <math.h>
+
+/* x[i]: operand i in its compute type. Returns the result before conversion to the op's type. */
+typedef IrValue *EmitFn(Nest *n, const IrOp *op, IrValue **x);
+
+/* A binary op computes in f32 when any operand is a float. */
+static DType operands_compute_dtype(const IrOp *op) {
+  for (int i = 0; i < op->noperands; i++)
+    if (dtype_is_float(ir_operand(op, i)->type->dtype)) return DT_F32;
+  return DT_S32;
+}
+
+static void lower_elementwise(IrBuilder *at, IrOp *op, IrValue **out, EmitFn *emit,
+                              bool own_types) {
+  const IrType *t = op->results[0].type;
+  Nest n = nest_begin(at);
+  int dims[IR_MAX_RANK], slots[3];
+  nest_dims_of(&n, t, dims);
+  for (int i = 0; i < op->noperands; i++) {
+    IrMap map = nest_map_broadcast(ir_operand(op, i)->type, t, dims);
+    slots[i] = nest_in_or_splat(&n, ir_operand(op, i), &map);
+  }
+  nest_out_dims(&n, t, dims);
+  nest_open(&n);
+  IrValue *x[3];
+  DType compute = operands_compute_dtype(op);
+  for (int i = 0; i < op->noperands; i++)
+    x[i] = own_types ? nest_load(&n, slots[i]) : nest_load_as(&n, slots[i], compute);
+  out[0] = nest_close1(&n, emit(&n, op, x));
+}
+
+static IrValue *emit_unary(Nest *n, const IrOp *op, IrValue **x) {
+  return nest_un(n, op->kind, x[0]);
+}
+static IrValue *emit_binary(Nest *n, const IrOp *op, IrValue **x) {
+  return nest_bin(n, op->kind, x[0], x[1]);
+}
+#define UNARY(e)                                                                                   \
+  void lower_##e(IrBuilder *at, IrOp *op, IrValue **out) {                                         \
+    lower_elementwise(at, op, out, emit_unary, false);                                             \
+  }
+#define BINARY(e)                                                                                  \
+  void lower_##e(IrBuilder *at, IrOp *op, IrValue **out) {                                         \
+    lower_elementwise(at, op, out, emit_binary, false);                                            \
+  }
+#define COMPOSITE(e, fn)                                                                           \
+  void lower_##e(IrBuilder *at, IrOp *op, IrValue **out) {                                         \
+    lower_elementwise(at, op, out, fn, false);                                                     \
+  }
+BINARY(ADD)
+BINARY(SUB)
+BINARY(MUL)
+BINARY(DIV)
+BINARY(MIN)
+BINARY(MAX)
+BINARY(EQ)
+BINARY(NE)
+BINARY(LT)
+BINARY(LE)
+BINARY(GT)
+BINARY(GE)
+UNARY(NEG)
+UNARY(ABS)
+UNARY(FLOOR)
+UNARY(ROUND)
+UNARY(EXP)
+UNARY(LOG)
+UNARY(SQRT)
+UNARY(RSQRT)
+UNARY(RECIP)
+UNARY(ERF)
+UNARY(TANH)
+UNARY(SIN)
+UNARY(COS)
+
+/* The value is converted when it is yielded. */
+static IrValue *emit_cast(Nest *n, const IrOp *op, IrValue **x) {
+  (void)n, (void)op;
+  return x[0];
+}
+COMPOSITE(CAST, emit_cast)
+
+static IrValue *emit_where(Nest *n, const IrOp *op, IrValue **x) {
+  (void)op;
+  if (x[1]->type !=
+      x[2]->type) { /* a float and an integer cannot meet: the shape rule has promoted */
+    x[1] = nest_cast(n, x[1], DT_F32);
+    x[2] = nest_cast(n, x[2], DT_F32);
+  }
+  return nest_where(n, nest_bin_const(n, IR_OP_NE, x[0], 0), x[1], x[2]);
+}
+void lower_WHERE(IrBuilder *at, IrOp *op, IrValue **out) {
+  lower_elementwise(at, op, out, emit_where, true);
+}
+
+/* ---- composites
+ * ---------------------------------------------------------------------------------- */
+
+/* Safe at both ends: exp overflows to inf, whose reciprocal is 0. */
+static IrValue *sigmoid(Nest *n, IrValue *x) {
+  IrValue *e = nest_un(n, IR_OP_EXP, nest_un(n, IR_OP_NEG, x));
+  return nest_un(n, IR_OP_RECIP, nest_bin_const(n, IR_OP_ADD, e, 1));
+}
+static IrValue *emit_sigmoid(Nest *n, const IrOp *op, IrValue **x) {
+  (void)op;
+  return sigmoid(n, x[0]);
+}
+static IrValue *emit_silu(Nest *n, const IrOp *op, IrValue **x) {
+  (void)op;
+  return nest_bin(n, IR_OP_MUL, x[0], sigmoid(n, x[0]));
+}
+static IrValue *clip(Nest *n, IrValue *x, double lo, double hi) {
+  return nest_bin_const(n, IR_OP_MIN, nest_bin_const(n, IR_OP_MAX, x, lo), hi);
+}
+static IrValue *emit_relu(Nest *n, const IrOp *op, IrValue **x) {
+  (void)op;
+  return nest_bin_const(n, IR_OP_MAX, x[0], 0);
+}
+static IrValue *emit_relu6(Nest *n, const IrOp *op, IrValue **x) {
+  (void)op;
+  return clip(n, x[0], 0, 6);
+}
+/* On integers a bound between two integers moves inwards, and both saturate. */
+static double bound(DType t, double v, bool up) {
+  if (t == DT_F32) return v;
+  double r = up ? ceil(v) : floor(v);
+  return r < INT32_MIN ? INT32_MIN : r > INT32_MAX ? INT32_MAX : r;
+}
+static IrValue *emit_clip(Nest *n, const IrOp *op, IrValue **x) {
+  DType t = x[0]->type->dtype;
+  double lo = ir_get_float(op, "lo", -INFINITY), hi = ir_get_float(op, "hi", INFINITY);
+  return clip(n, x[0], bound(t, lo, true), bound(t, hi, false));
+}
+static IrValue *emit_leaky_relu(Nest *n, const IrOp *op, IrValue **x) {
+  IrValue *scaled = nest_bin_const(n, IR_OP_MUL, x[0], ir_get_float(op, "slope", 0.01));
+  return nest_where(n, nest_bin_const(n, IR_OP_GE, x[0], 0), x[0], scaled);
+}
+static IrValue *emit_hard_sigmoid(Nest *n, const IrOp *op, IrValue **x) {
+  (void)op;
+  return clip(n, nest_bin_const(n, IR_OP_ADD, nest_bin_const(n, IR_OP_DIV, x[0], 6), 0.5), 0, 1);
+}
+/* Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016): the exact form and the tanh
+ * approximation. */
+static IrValue *emit_gelu(Nest *n, const IrOp *op, IrValue **x) {
+  const char *form = ir_get_str(op, "approximate", "none");
+  IrValue *phi;
+  if (form[0] == 't') {
+    IrValue *cube = nest_bin(n, IR_OP_MUL, nest_bin(n, IR_OP_MUL, x[0], x[0]), x[0]);
+    IrValue *inner = nest_bin(n, IR_OP_ADD, x[0], nest_bin_const(n, IR_OP_MUL, cube, 0.044715));
+    phi = nest_un(n, IR_OP_TANH, nest_bin_const(n, IR_OP_MUL, inner, 0.7978845608028654));
+  } else {
+    phi = nest_un(n, IR_OP_ERF, nest_bin_const(n, IR_OP_MUL, x[0], 0.7071067811865476));
+  }
+  IrValue *half = nest_bin_const(n, IR_OP_MUL, x[0], 0.5);
+  return nest_bin(n, IR_OP_MUL, half, nest_bin_const(n, IR_OP_ADD, phi, 1));
+}
+COMPOSITE(SIGMOID, emit_sigmoid)
+COMPOSITE(SILU, emit_silu)
+COMPOSITE(RELU, emit_relu)
+COMPOSITE(RELU6, emit_relu6)
+COMPOSITE(CLIP, emit_clip)
+COMPOSITE(LEAKY_RELU, emit_leaky_relu)
+COMPOSITE(HARD_SIGMOID, emit_hard_sigmoid)
+COMPOSITE(GELU, emit_gelu)
+
+/* ---- pow
+ * -------------------------------------------------------------------------------------------- */
+
+#define POW_MAX_WHOLE 64 /* larger whole exponents take the exponential form */
+
+/* x to a whole power by squaring. */
+static IrValue *pow_whole(Nest *n, IrValue *x, int e) {
+  IrValue *r = NULL;
+  for (IrValue *square = x; e > 0; e >>= 1) {
+    if (e & 1) r = r ? nest_bin(n, IR_OP_MUL, r, square) : square;
+    if (e > 1) square = nest_bin(n, IR_OP_MUL, square, square);
+  }
+  return r;
+}
+
+/* exp(b * log(a)), with 0^b made 0, 1 or inf by the sign of b. */
+static IrValue *pow_general(Nest *n, IrValue *a, IrValue *b) {
+  IrValue *r = nest_un(n, IR_OP_EXP, nest_bin(n, IR_OP_MUL, b, nest_un(n, IR_OP_LOG, a)));
+  IrValue *of_zero = nest_where(n, nest_bin_const(n, IR_OP_GT, b, 0), nest_const(n, DT_F32, 0),
+                                nest_const(n, DT_F32, INFINITY));
+  r = nest_where(n, nest_bin_const(n, IR_OP_EQ, a, 0), of_zero, r);
+  return nest_where(n, nest_bin_const(n, IR_OP_EQ, b, 0), nest_const(n, DT_F32, 1), r);
+}
+
+static IrValue *emit_pow(Nest *n, const IrOp *op, IrValue **x) {
+  double b;
+  if (!ir_constant_splat(ir_operand(op, 1), &b)) return pow_general(n, x[0], x[1]);
+  if (b == 0) return nest_const(n, DT_F32, 1);
+  if (b == 0.5) return nest_un(n, IR_OP_SQRT, x[0]);
+  if (b == floor(b) && fabs(b) <= POW_MAX_WHOLE) {
+    IrValue *r = pow_whole(n, x[0], (int)fabs(b));
+    return b < 0 ? nest_un(n, IR_OP_RECIP, r) : r;
+  }
+  IrValue *r = nest_un(n, IR_OP_EXP, nest_bin_const(n, IR_OP_MUL, nest_un(n, IR_OP_LOG, x[0]), b));
+  IrValue *of_zero = nest_const(n, DT_F32, b > 0 ? 0 : INFINITY);
+  return nest_where(n, nest_bin_const(n, IR_OP_EQ, x[0], 0), of_zero, r);
+}
+COMPOSITE(POW, emit_pow)
+
+/* ---- quantization
+ * ------------------------------------------------------------------------------------- */
+
+/* Slot of the per-axis operand 1, read along `axis` of operand 0; -1 when the parameter is an
+ * attribute. */
+static int per_axis_slot(Nest *n, const IrOp *op, const int *dims, int64_t otherwise) {
+  if (op->noperands < 2) return -1;
+  IrValue *v = ir_operand(op, 1);
+  int rank = ir_operand(op, 0)->type->rank;
+  int axis = ir_axis(ir_get_int(op, "axis", otherwise), rank);
+  IrMap map = ir_map_zero(v->type->rank);
+  if (v->type->rank == 1 && axis >= 0 && v->type->shape[0] != 1) nest_axis(&map, 0, dims[axis], 1);
+  return nest_in_or_splat(n, v, &map);
+}
+
+typedef struct {
+  Nest n;
+  int x, param;
+} QuantNest;
+
+static QuantNest quant_open(IrBuilder *at, IrOp *op, int64_t default_axis) {
+  QuantNest q = {.n = nest_begin(at)};
+  const IrType *t = op->results[0].type;
+  int dims[IR_MAX_RANK];
+  nest_dims_of(&q.n, t, dims);
+  IrMap map = nest_map_dims(t->rank, dims);
+  q.x = nest_in_or_splat(&q.n, ir_operand(op, 0), &map);
+  q.param = per_axis_slot(&q.n, op, dims, default_axis);
+  nest_out_dims(&q.n, t, dims);
+  nest_open(&q.n);
+  return q;
+}
+
+static IrValue *quant_param(QuantNest *q, const IrOp *op, const char *attr) {
+  if (q->param >= 0) return nest_load_as(&q->n, q->param, DT_F32);
+  return nest_const(&q->n, DT_F32, ir_get_float(op, attr, 1.0));
+}
+
+/* The conversion to s8 rounds and saturates; a zero point is added to the rounded value. */
+static IrValue *round_and_shift(Nest *n, IrValue *x, int64_t zero_point) {
+  if (zero_point == 0) return x;
+  return nest_bin_const(n, IR_OP_ADD, nest_un(n, IR_OP_ROUND, x), (double)zero_point);
+}
+
+void lower_QUANTIZE(IrBuilder *at, IrOp *op, IrValue **out) {
+  QuantNest q = quant_open(at, op, -1);
+  IrValue *x = nest_load_as(&q.n, q.x, DT_F32);
+  x = nest_bin(&q.n, IR_OP_DIV, x, quant_param(&q, op, "scale"));
+  out[0] = nest_close1(&q.n, round_and_shift(&q.n, x, ir_get_int(op, "zero_point", 0)));
+}
+
+void lower_DEQUANTIZE(IrBuilder *at, IrOp *op, IrValue **out) {
+  QuantNest q = quant_open(at, op, -1);
+  int64_t zero_point = ir_get_int(op, "zero_point", 0);
+  IrValue *x;
+  if (zero_point == 0) {
+    x = nest_load_as(&q.n, q.x, DT_F32);
+  } else {
+    x = nest_bin_const(&q.n, IR_OP_SUB, nest_load(&q.n, q.x), (double)zero_point);
+    x = nest_cast(&q.n, x, DT_F32);
+  }
+  out[0] = nest_close1(&q.n, nest_bin(&q.n, IR_OP_MUL, x, quant_param(&q, op, "scale")));
+}
+
+void lower_REQUANTIZE(IrBuilder *at, IrOp *op, IrValue **out) {
+  QuantNest q = quant_open(at, op, 1);
+  IrValue *x = nest_load_as(&q.n, q.x, DT_F32);
+  x = nest_bin(&q.n, IR_OP_MUL, x, quant_param(&q, op, "multiplier"));
+  int64_t min = ir_get_int(op, "min", -128);
+  int64_t zero_point = ir_get_int(op, "zero_point", 0);
+  if (min > -128) { /* the bound applies to the rounded value; rounding is monotone and min whole */
+    x = nest_bin_const(&q.n, IR_OP_MAX, round_and_shift(&q.n, x, zero_point), (double)min);
+    out[0] = nest_close1(&q.n, x);
+    return;
+  }
+  out[0] = nest_close1(&q.n, round_and_shift(&q.n, x, zero_point));
+}
