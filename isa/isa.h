@@ -212,6 +212,11 @@ typedef struct IsaImage {
   double ideal_macs_s8, ideal_macs_bf16, ideal_vpu_ops, ideal_dram_bytes; /* of the model, knowing nothing of tiling: see isa/README.md, "roofline" */
   Arena *arena; FileMap map; /* owners of what the pointers reach */
 } IsaImage;
+/* The time no schedule can beat, in cycles of one core of img->machine, from the model's own work (the ideal_*
+ * figures): mxu = (macs_s8 + macs_bf16 * bf16 slowdown) / (rows * cols), vpu = vpu_ops / (lanes * issue slots),
+ * dram = dram_bytes / (bytes per cycle); bound is the largest. */
+typedef struct { double mxu, vpu, dram, bound; } IsaRoofline;
+IsaRoofline isa_roofline(const IsaImage *img);
 void isa_image_init(IsaImage *img); /* empty, with an arena */
 void isa_image_free(IsaImage *img);
 /* ELF64 through libelf; atomic. */

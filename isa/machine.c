@@ -1,0 +1,238 @@
+/* Machine descriptions: "key = value" text read with inih, every key from machine.def exactly once.
+ */
+#include "isa/isa_internal.h"
+#include <ini.h>
+#include <math.h>
+#include <string.h>
+
+/* Generated from isa/machines/NAME.txt by isa/machines/embed.cmake. */
+#include "isa/machines_data.h"
+
+typedef enum { TYPE_int64_t, TYPE_double } FieldType;
+static const struct {
+  const char *key;
+  FieldType type;
+  size_t offset;
+  double min, max;
+} fields[] = {
+#define MFIELD(member, type, key, min, max, doc)                                                   \
+  {key, TYPE_##type, offsetof(MachineDesc, member), min, max},
+#include "isa/machine.def"
+#undef MFIELD
+};
+enum { NFIELDS = NPU_COUNTOF(fields) };
+
+const MachineDesc *machine_default(void) {
+  return &machine_edge;
+}
+size_t machine_builtin_count(void) {
+  return NPU_COUNTOF(builtin_machines);
+}
+const char *machine_builtin_name(size_t i) {
+  return i < NPU_COUNTOF(builtin_machines) ? builtin_machines[i].name : NULL;
+}
+
+double machine_dram_bytes_per_cycle(const MachineDesc *m) {
+  return m->dram_gbs / m->clock_ghz;
+}
+double machine_dram_latency_cycles(const MachineDesc *m) {
+  return m->dram_latency_ns * m->clock_ghz;
+}
+
+/* ---- reading ---- */
+
+typedef struct {
+  const char *pos, *end, *label;
+  uint32_t line; /* of the text last handed to inih */
+  bool at_start; /* of a line */
+  MachineDesc *out;
+  DiagEngine *diag;
+  bool seen[NFIELDS], seen_name, ok;
+} Reader;
+
+/* inih's lines are at most 200 bytes; what a longer comment has beyond that is dropped. */
+static char *read_line(char *buf, int size, void *user) {
+  Reader *r = user;
+  if (r->pos >= r->end || size < 2) return NULL;
+  if (r->at_start) r->line++;
+  int n = 0;
+  char c = 0;
+  while (r->pos < r->end && n < size - 1 && c != '\n') {
+    c = *r->pos++;
+    buf[n++] = c ? c : '?'; /* a NUL would end the line early */
+  }
+  buf[n] = 0;
+  bool comment = r->at_start && (buf[0] == '#' || buf[0] == ';');
+  while (comment && c != '\n' && r->pos < r->end) c = *r->pos++;
+  r->at_start = c == '\n';
+  return buf;
+}
+
+static SrcLoc here(const Reader *r) {
+  return (SrcLoc){.file = r->label, .line = r->line, .col = 1};
+}
+
+static void read_value(Reader *r, size_t i, const char *value) {
+  double d;
+  int64_t n = 0;
+  bool is_int = fields[i].type == TYPE_int64_t;
+  bool parsed = is_int ? parse_i64(value, &n) : parse_f64(value, &d);
+  if (is_int) d = (double)n;
+  if (!parsed || !isfinite(d)) {
+    diag_error(r->diag, here(r), "E-machine", "'%s' is not %s; write %s = %s", value,
+               is_int ? "an integer" : "a finite number", fields[i].key, is_int ? "64" : "1.5");
+    r->ok = false;
+    return;
+  }
+  if (d < fields[i].min || d > fields[i].max) {
+    diag_error(r->diag, here(r), "E-machine", "%s = %s is out of range: allowed are %.15g to %.15g",
+               fields[i].key, value, fields[i].min, fields[i].max);
+    r->ok = false;
+    return;
+  }
+  uint8_t *p = (uint8_t *)r->out + fields[i].offset;
+  if (is_int)
+    memcpy(p, &n, sizeof n);
+  else
+    memcpy(p, &d, sizeof d);
+}
+
+static void read_name(Reader *r, const char *value) {
+  size_t n = strlen(value);
+  bool ok = n > 0 && n < sizeof r->out->name;
+  for (size_t i = 0; i < n; i++) ok = ok && value[i] > ' ' && value[i] < 127;
+  if (!ok) {
+    diag_error(r->diag, here(r), "E-machine",
+               "a machine's name has 1 to 31 printable characters without spaces");
+    r->ok = false;
+    return;
+  }
+  memcpy(r->out->name, value, n + 1);
+}
+
+static void unknown_key(Reader *r, const char *name) {
+  const char *names[NFIELDS];
+  for (size_t i = 0; i < NFIELDS; i++) names[i] = fields[i].key;
+  const char *near = str_nearest(name, names, NFIELDS);
+  diag_error(r->diag, here(r), "E-machine", "unknown key '%s'%s%s%s", name,
+             near ? ", did you mean '" : "; the keys are listed in isa/README.md", near ? near : "",
+             near ? "'?" : "");
+  r->ok = false;
+}
+
+static int on_pair(void *user, const char *section, const char *name, const char *value) {
+  Reader *r = user;
+  (void)section;
+  bool *seen = NULL;
+  size_t i = 0;
+  if (strcmp(name, "name") == 0) {
+    seen = &r->seen_name;
+  } else {
+    while (i < NFIELDS && strcmp(fields[i].key, name) != 0) i++;
+    if (i == NFIELDS) {
+      unknown_key(r, name);
+      return 1;
+    }
+    seen = &r->seen[i];
+  }
+  if (*seen) {
+    diag_error(r->diag, here(r), "E-machine", "'%s' is given twice; keep one", name);
+    r->ok = false;
+  } else if (seen == &r->seen_name) {
+    read_name(r, value);
+  } else {
+    read_value(r, i, value);
+  }
+  *seen = true;
+  return 1;
+}
+
+bool machine_parse_at(const char *text, size_t len, const char *label, uint32_t first_line,
+                      MachineDesc *out, DiagEngine *diag) {
+  memset(out, 0, sizeof *out);
+  Reader r = {.pos = text,
+              .end = text + len,
+              .label = label,
+              .line = first_line - 1,
+              .at_start = true,
+              .out = out,
+              .diag = diag,
+              .ok = true};
+  int bad = ini_parse_stream(read_line, &r, on_pair, &r);
+  if (bad != 0) {
+    SrcLoc loc = {.file = label, .line = bad > 0 ? first_line + (uint32_t)bad - 1 : 0, .col = 1};
+    diag_error(diag, loc, "E-machine", "expected 'key = value' or a comment starting with '#'");
+    return false;
+  }
+  SrcLoc whole = {.file = label};
+  if (!r.seen_name) {
+    diag_error(diag, whole, "E-machine", "the machine has no name; add 'name = ...'");
+    r.ok = false;
+  }
+  for (size_t i = 0; i < NFIELDS; i++)
+    if (!r.seen[i]) {
+      diag_error(diag, whole, "E-machine",
+                 "'%s' is missing; add '%s = ...' (isa/README.md says what it means)",
+                 fields[i].key, fields[i].key);
+      r.ok = false;
+    }
+  return r.ok;
+}
+
+bool machine_parse(const char *text, size_t len, const char *label, MachineDesc *out,
+                   DiagEngine *diag) {
+  return machine_parse_at(text, len, label, 1, out, diag);
+}
+
+static void unknown_machine(const char *name, const char *why, DiagEngine *diag) {
+  StrBuf list = {0};
+  for (size_t i = 0; i < machine_builtin_count(); i++)
+    strbuf_printf(&list, "%s%s", i ? ", " : "", machine_builtin_name(i));
+  diag_error(diag, SRC_LOC_NONE, "E-machine",
+             "'%s' is neither a built-in machine (%s) nor a readable file (%s)", name, list.data,
+             why);
+  strbuf_free(&list);
+}
+
+bool machine_load(const char *name_or_path, MachineDesc *out, DiagEngine *diag) {
+  for (size_t i = 0; i < NPU_COUNTOF(builtin_machines); i++)
+    if (strcmp(builtin_machines[i].name, name_or_path) == 0) {
+      *out = *builtin_machines[i].desc;
+      return true;
+    }
+  FileMap map;
+  const char *why = "";
+  if (!file_map(name_or_path, &map, &why)) {
+    unknown_machine(name_or_path, why, diag);
+    return false;
+  }
+  diag_add_source(diag, name_or_path, (const char *)map.data, map.size);
+  bool ok = machine_parse((const char *)map.data, map.size, name_or_path, out, diag);
+  file_unmap(&map);
+  return ok;
+}
+
+/* ---- writing and comparing ---- */
+
+void machine_print(const MachineDesc *m, StrBuf *out) {
+  strbuf_printf(out, "name = %s\n", m->name);
+#define IS_int64_t(v) strbuf_printf(out, "%lld\n", (long long)(v));
+#define IS_double(v)                                                                               \
+  strbuf_double(out, v);                                                                           \
+  strbuf_putc(out, '\n');
+#define MFIELD(member, type, key, min, max, doc)                                                   \
+  strbuf_puts(out, key " = ");                                                                     \
+  IS_##type(m->member)
+#include "isa/machine.def"
+#undef MFIELD
+}
+
+const char *machine_difference(const MachineDesc *a, const MachineDesc *b) {
+  if (strcmp(a->name, b->name) != 0) return "name";
+  for (size_t i = 0; i < NFIELDS; i++) {
+    const uint8_t *p = (const uint8_t *)a + fields[i].offset,
+                  *q = (const uint8_t *)b + fields[i].offset;
+    if (memcmp(p, q, 8) != 0) return fields[i].key;
+  }
+  return NULL;
+}

@@ -1,0 +1,21 @@
+# Writes OUT, a C header with the machine descriptions of FILES as constants: machine_NAME and
+# builtin_machines[]. Run by isa/CMakeLists.txt with -DOUT= and -DFILES=a.txt;b.txt. A test compares
+# every constant with what the reader makes of its file.
+set(text "/* Generated from isa/machines by embed.cmake; do not edit. */\n")
+set(list "")
+foreach(file IN LISTS FILES)
+  get_filename_component(name ${file} NAME_WE)
+  string(APPEND text "static const MachineDesc machine_${name} = {\n")
+  file(STRINGS ${file} lines)
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^name *= *([^ ]+)")
+      string(APPEND text "    .name = \"${CMAKE_MATCH_1}\",\n")
+    elseif(line MATCHES "^([a-z0-9_]+) *= *([-+.0-9eE]+)")
+      string(APPEND text "    .${CMAKE_MATCH_1} = ${CMAKE_MATCH_2},\n")
+    endif()
+  endforeach()
+  string(APPEND text "};\n")
+  string(APPEND list "    {\"${name}\", &machine_${name}},\n")
+endforeach()
+string(APPEND text "static const struct {\n  const char *name;\n  const MachineDesc *desc;\n} builtin_machines[] = {\n${list}};\n")
+file(WRITE ${OUT} "${text}")
