@@ -108,6 +108,7 @@ static uint16_t f64_to_f16(double v) {
   uint16_t sign = signbit(v) ? 0x8000 : 0;
   double m = fabs(v);
   if (isnan(v)) return sign | 0x7e00;
+  if (m == 0) return sign; /* frexp gives zero no useful exponent */
   int e;
   frexp(m, &e); /* m = x 2^e, x in [0.5, 1) */
   if (e < -13) e = -13;

@@ -11,6 +11,7 @@
 typedef struct {
   const uint8_t *data;
   size_t size, at;
+  bool short_read; /* minizip takes an end of file for zeros unless the stream reports an error */
 } Stream;
 
 static voidpf stream_open(voidpf opaque, const void *name, int mode) {
@@ -23,7 +24,10 @@ static uLong stream_read(voidpf opaque, voidpf stream, void *to, uLong n) {
   (void)opaque;
   Stream *s = stream;
   size_t left = s->size - s->at;
-  if (n > left) n = left;
+  if (n > left) {
+    n = left;
+    s->short_read = true;
+  }
   memcpy(to, s->data + s->at, n);
   s->at += n;
   return n;
@@ -52,7 +56,8 @@ static int stream_close(voidpf opaque, voidpf stream) {
 }
 
 static int stream_error(voidpf opaque, voidpf stream) {
-  return stream_close(opaque, stream);
+  (void)opaque;
+  return ((Stream *)stream)->short_read;
 }
 
 /* ---- members ---- */
@@ -132,7 +137,7 @@ static bool read_member(TensorFile *f, unzFile zip) {
 }
 
 bool npz_read(TensorFile *f) {
-  Stream stream = {f->data, f->size, 0};
+  Stream stream = {.data = f->data, .size = f->size};
   zlib_filefunc64_def io = {
       .zopen64_file = stream_open,
       .zread_file = stream_read,
