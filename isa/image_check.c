@@ -1,0 +1,197 @@
+/* The promises about an image, whoever made it: writer, reader and assembler call this. */
+#include "isa/isa_internal.h"
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+#define uthash_malloc(n) mem_alloc(n)
+#define uthash_free(p, n) mem_free(p)
+#include <uthash.h>
+
+typedef struct {
+  const IsaImage *img;
+  const char *label;
+  DiagEngine *diag;
+} Check;
+
+static bool bad(const Check *c, const char *fmt, ...) NPU_PRINTF(2, 3);
+static bool bad(const Check *c, const char *fmt, ...) {
+  StrBuf b = {0};
+  va_list ap;
+  va_start(ap, fmt);
+  strbuf_vprintf(&b, fmt, ap);
+  va_end(ap);
+  diag_error(c->diag, (SrcLoc){.file = c->label}, "E-image", "%s", b.data);
+  strbuf_free(&b);
+  return false;
+}
+
+static bool check_insn(const Check *c, uint32_t i, IsaInsn *in) {
+  const IsaImage *img = c->img;
+  const char *why = "";
+  if (!isa_decode(img->code + (size_t)i * ISA_INSN_BYTES, in, &why))
+    return bad(c, "instruction %u: %s; compile or assemble the program again", i, why);
+  IsaArgs args = isa_insn_args(in->kind);
+  for (int a = 0; a < args.n; a++) {
+    if (args.arg[a] == ARG_TGT && in->target >= img->ninsns)
+      return bad(c, "instruction %u (%s): jump target %u is outside the program of %u instructions",
+                 i, isa_insn_info(in->kind)->mnemonic, in->target, img->ninsns);
+    if (args.arg[a] == ARG_IDX && in->target >= img->ndescs)
+      return bad(c, "instruction %u (dload): descriptor %u does not exist, there are %u", i,
+                 in->target, img->ndescs);
+    if (args.arg[a] == ARG_VP && in->vp >= img->nvprogs)
+      return bad(c, "instruction %u (vx): vector program %u does not exist, there are %u", i,
+                 (unsigned)in->vp, img->nvprogs);
+  }
+  return true;
+}
+
+static bool check_code(const Check *c) {
+  const IsaImage *img = c->img;
+  IsaInsn in = {0};
+  if (img->ninsns == 0) return bad(c, "the program has no instructions; it needs at least 'halt'");
+  if (img->nvprogs > UINT16_MAX + 1u) return bad(c, "more than 65536 vector programs");
+  for (uint32_t i = 0; i < img->ninsns; i++)
+    if (!check_insn(c, i, &in)) return false;
+  if (in.kind != INSN_HALT && in.kind != INSN_JMP)
+    return bad(
+        c, "the last instruction is '%s': the program would run off its end; finish it with 'halt'",
+        isa_insn_info(in.kind)->mnemonic);
+  return true;
+}
+
+static bool check_tables(const Check *c) {
+  const IsaImage *img = c->img;
+  const char *why = "";
+  for (uint32_t i = 0; i < img->ndescs; i++)
+    if (!isa_desc_check(&img->descs[i], &img->machine, &why))
+      return bad(c, "descriptor %u: %s", i, why);
+  for (uint32_t i = 0; i < img->nvprogs; i++)
+    if (!isa_vprog_check(&img->vprogs[i], ISA_STREAMS, &why))
+      return bad(c, "vector program %u: %s", i, why);
+  return true;
+}
+
+static bool check_memory(const Check *c) {
+  const IsaImage *img = c->img;
+  if (img->dram_bytes > (uint64_t)img->machine.dram_bytes)
+    return bad(c,
+               "the program needs %llu bytes of DRAM, machine '%s' has %llu; use a machine with "
+               "more dram_bytes",
+               (unsigned long long)img->dram_bytes, img->machine.name,
+               (unsigned long long)img->machine.dram_bytes);
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < img->nsegments; i++) {
+    const IsaSegment *s = &img->segments[i];
+    if (s->size == 0)
+      return bad(c, "segment %u '%s' is empty; leave it out", i, s->name ? s->name : "");
+    if (s->addr < end)
+      return bad(c, "segment %u '%s' at %llu overlaps the one before it, which ends at %llu", i,
+                 s->name ? s->name : "", (unsigned long long)s->addr, (unsigned long long)end);
+    if (s->size > img->dram_bytes || s->addr > img->dram_bytes - s->size)
+      return bad(c,
+                 "segment %u '%s' (%llu bytes at %llu) lies outside the %llu bytes of DRAM in use",
+                 i, s->name ? s->name : "", (unsigned long long)s->size,
+                 (unsigned long long)s->addr, (unsigned long long)img->dram_bytes);
+    end = s->addr + s->size;
+  }
+  return true;
+}
+
+static bool check_io(const Check *c, uint32_t i) {
+  const IsaImage *img = c->img;
+  const IsaIo *io = &img->io[i];
+  if (!io->name || !*io->name) return bad(c, "input/output %u has no name", i);
+  if (io->role > IO_STATE) return bad(c, "'%s': unknown role %u", io->name, (unsigned)io->role);
+  if (io->dtype >= DT_MACHINE_COUNT)
+    return bad(c, "'%s': dtype is not s8, bf16, f32 or s32", io->name);
+  if (io->rank < 0 || io->rank > 8) return bad(c, "'%s': rank %d is not 0..8", io->name, io->rank);
+  int64_t bytes = (int64_t)dtype_size(io->dtype);
+  for (int a = 0; a < io->rank; a++)
+    if (io->shape[a] < 1 || !mul_i64(bytes, io->shape[a], &bytes))
+      return bad(c,
+                 "'%s': axis %d has size %lld, which is not positive or makes the tensor too large",
+                 io->name, a, (long long)io->shape[a]);
+  if (io->addr % dtype_size(io->dtype) != 0)
+    return bad(c, "'%s': address %llu is not a multiple of the element size", io->name,
+               (unsigned long long)io->addr);
+  if ((uint64_t)bytes > img->dram_bytes || io->addr > img->dram_bytes - (uint64_t)bytes)
+    return bad(c, "'%s' (%lld bytes at %llu) lies outside the %llu bytes of DRAM in use", io->name,
+               (long long)bytes, (unsigned long long)io->addr, (unsigned long long)img->dram_bytes);
+  return true;
+}
+
+/* ---- names ---- */
+
+typedef struct {
+  UT_hash_handle hh;
+} Name;
+
+/* The first name that occurs twice among n of them, or NULL; `name` returns NULL for those that do
+ * not count. */
+static const char *repeated(const char *(*name)(const IsaImage *, uint32_t, int),
+                            const IsaImage *img, uint32_t n, int what) {
+  Arena *a = arena_new();
+  Name *all = NULL, *found;
+  const char *twice = NULL;
+  for (uint32_t i = 0; i < n && !twice; i++) {
+    const char *s = name(img, i, what);
+    if (!s) continue;
+    HASH_FIND_STR(all, s, found);
+    if (found) {
+      twice = s;
+    } else {
+      Name *k = ARENA_NEW(a, Name);
+      HASH_ADD_KEYPTR(hh, all, s, strlen(s), k);
+    }
+  }
+  HASH_CLEAR(hh, all);
+  arena_free(a);
+  return twice;
+}
+static const char *io_name(const IsaImage *img, uint32_t i, int role) {
+  return (int)img->io[i].role == role ? img->io[i].name : NULL;
+}
+static const char *symbol_name(const IsaImage *img, uint32_t i, int unused) {
+  (void)unused;
+  return img->symbols[i].name;
+}
+
+static bool check_names(const Check *c) {
+  const IsaImage *img = c->img;
+  for (uint32_t i = 0; i < img->nio; i++)
+    if (!check_io(c, i)) return false;
+  for (uint32_t i = 0; i < img->nsymbols; i++) {
+    const IsaSymbol *s = &img->symbols[i];
+    if (!s->name || !*s->name) return bad(c, "label %u has no name", i);
+    if (s->insn > img->ninsns)
+      return bad(c, "label '%s' stands at instruction %u of %u", s->name, s->insn, img->ninsns);
+  }
+  const char *twice = repeated(symbol_name, img, img->nsymbols, 0);
+  if (twice) return bad(c, "label '%s' is defined twice", twice);
+  for (int role = IO_INPUT; role <= IO_STATE; role++) {
+    twice = repeated(io_name, img, img->nio, role);
+    if (twice) return bad(c, "'%s' names two tensors of one role", twice);
+  }
+  for (uint32_t i = 0; i < img->nsrcmap; i++) {
+    uint32_t at = img->srcmap[i].insn;
+    if (at >= img->ninsns || (i && at < img->srcmap[i - 1].insn))
+      return bad(c, "source map entry %u (instruction %u) is out of order or outside the program",
+                 i, at);
+  }
+  return true;
+}
+
+static bool check_figures(const Check *c) {
+  const IsaImage *img = c->img;
+  double v[] = {img->ideal_macs_s8, img->ideal_macs_bf16, img->ideal_vpu_ops,
+                img->ideal_dram_bytes};
+  for (size_t i = 0; i < NPU_COUNTOF(v); i++)
+    if (!isfinite(v[i]) || v[i] < 0) return bad(c, "a roofline figure is negative or not finite");
+  return true;
+}
+
+bool isa_image_check(const IsaImage *img, const char *label, DiagEngine *diag) {
+  Check c = {img, label, diag};
+  return check_memory(&c) && check_tables(&c) && check_code(&c) && check_names(&c) &&
+         check_figures(&c);
+}
