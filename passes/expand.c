@@ -3,6 +3,7 @@
  * section 4.) */
 #include "passes/expand.h"
 #include "passes/lower_internal.h"
+#include <string.h>
 
 static IrValue *reshape_to(IrBuilder *b, IrValue *x, int rank, const int64_t *shape) {
   IrAttrInit attr = {"shape", ir_attr_ints(b->m, shape, (size_t)rank)};
@@ -42,8 +43,47 @@ static IrValue *insert_zeros(IrBuilder *b, IrValue *x, const int64_t stride[2]) 
   return reshape_to(b, x, 4, together);
 }
 
+/* x with axis reversed, as single slices joined from the last to the first. */
+static IrValue *reverse_axis(IrBuilder *b, IrValue *x, int axis) {
+  int64_t n = x->type->shape[axis];
+  if (n == 1) return x;
+  IrValue **parts = mem_alloc(sizeof(IrValue *) * (size_t)n);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t begin[IR_MAX_RANK] = {0}, end[IR_MAX_RANK], step[IR_MAX_RANK];
+    for (int a = 0; a < x->type->rank; a++) end[a] = x->type->shape[a], step[a] = 1;
+    begin[axis] = n - 1 - i;
+    end[axis] = n - i;
+    parts[i] = slice_axes(b, x, begin, end, step);
+  }
+  IrAttrInit attr = {"axis", ir_attr_int(b->m, axis)};
+  IrOp *joined = ir_build(b, IR_OP_CONCAT, (int)n, parts, 1, &attr);
+  mem_free(parts);
+  return ir_result(joined, 0);
+}
+
+/* Constant w [in, out/groups, kh, kw] as [out, in/groups, kh, kw] with both taps reversed. */
+static IrValue *flip_constant(IrBuilder *b, const IrData *w, int64_t groups) {
+  const int64_t *s = w->type->shape;
+  int64_t in = s[0] / groups, out = s[1], taps = s[2] * s[3];
+  int64_t shape[4] = {groups * out, in, s[2], s[3]};
+  size_t size = dtype_size(w->type->dtype);
+  void *bytes;
+  const IrAttr *data =
+      ir_attr_data_new(b->m, ir_type_tensor(b->m, w->type->dtype, 4, shape), &bytes);
+  const char *from = w->bytes;
+  char *to = bytes;
+  for (int64_t g = 0; g < groups; g++)
+    for (int64_t o = 0; o < out; o++)
+      for (int64_t i = 0; i < in; i++)
+        for (int64_t t = taps; t-- > 0; to += size)
+          memcpy(to, from + (size_t)(((g * in + i) * out + o) * taps + t) * size, size);
+  return ir_build_constant(b, data);
+}
+
 /* w [in, out/groups, kh, kw] to [out, in/groups, kh, kw] with both taps reversed. */
 static IrValue *flip_weights(IrBuilder *b, IrValue *w, int64_t groups) {
+  const IrData *known = ir_constant_data(w);
+  if (known) return flip_constant(b, known, groups);
   const int64_t *s = w->type->shape;
   int64_t in = s[0] / groups, out = s[1], kh = s[2], kw = s[3];
   int64_t split[5] = {groups, in, out, kh, kw}, joined[4] = {groups * out, in, kh, kw};
@@ -52,16 +92,14 @@ static IrValue *flip_weights(IrBuilder *b, IrValue *w, int64_t groups) {
   IrAttrInit attr = {"perm", ir_attr_ints(b->m, perm, 5)};
   v = ir_result(ir_build(b, IR_OP_TRANSPOSE, 1, &v, 1, &attr), 0);
   v = reshape_to(b, v, 4, joined);
-  int64_t begin[4] = {0, 0, kh - 1, kw - 1}, end[4] = {joined[0], in, -kh - 1, -kw - 1};
-  int64_t step[4] = {1, 1, -1, -1};
-  return slice_axes(b, v, begin, end, step);
+  return reverse_axis(b, reverse_axis(b, v, 2), 3);
 }
 
 static IrOp *expand_conv_transpose(IrOp *op) {
   IrOp *before = op->prev;
   IrBuilder b = ir_builder_before(op);
   IrValue *x = ir_operand(op, 0), *w = ir_operand(op, 1);
-  const IrType *tx = x->type, *t = op->results[0].type;
+  const IrType *t = op->results[0].type;
   int64_t groups = ir_get_int(op, "groups", 1), stride[2], dilation[2], tlbr[4] = {0};
   attr_pair(op, "stride", 1, stride);
   attr_pair(op, "dilation", 1, dilation);
@@ -83,7 +121,6 @@ static IrOp *expand_conv_transpose(IrOp *op) {
     pads[2 + i][0] = lead > 0 ? lead : 0;
     pads[2 + i][1] = tail > 0 ? tail : 0;
   }
-  (void)tx;
   if (crop) z = slice_axes(&b, z, begin, end, step);
   int64_t conv_pads[4] = {pads[2][0], pads[3][0], pads[2][1], pads[3][1]};
   IrValue *operands[3] = {z, flip_weights(&b, w, groups), NULL};

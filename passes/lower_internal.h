@@ -15,7 +15,7 @@ typedef void LowerFn(IrBuilder *at, IrOp *op, IrValue **out);
 void attr_pair(const IrOp *op, const char *name, int64_t otherwise, int64_t out[2]);
 /* Bit set of the axes in attribute `axis` of a reduction over rank axes; none named: all. */
 unsigned attr_axes(const IrOp *op, int rank);
-/* Where a slice begins on each axis, 0..extent, and its steps. */
+/* Where a slice begins on each axis, and its steps. */
 void slice_range(const IrOp *op, int64_t *begin, int64_t *step);
 /* Elements a pad op adds before each axis. */
 void pad_before(const IrOp *op, int rank, int64_t *before);

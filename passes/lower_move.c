@@ -143,8 +143,6 @@ void lower_UPDATE(IrBuilder *at, IrOp *op, IrValue **out) {
   const IrType *t = op->results[0].type;
   int64_t begin[IR_MAX_RANK] = {0};
   ir_get_ints(op, "begin", begin, IR_MAX_RANK);
-  for (int i = 0; i < t->rank; i++)
-    if (begin[i] < 0) begin[i] += t->shape[i];
   Nest n = nest_begin(at);
   int dims[IR_MAX_RANK];
   nest_dims_of(&n, t, dims);

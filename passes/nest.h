@@ -5,7 +5,7 @@
 #define NPU_PASSES_NEST_H
 #include "ir/ir.h"
 
-#define NEST_MAX_IO 8
+#define NEST_MAX_IO 16
 #define NEST_NO_DIM (-1) /* a dimension of extent 1: always at coordinate 0, so it is left out */
 
 typedef struct {

@@ -1,0 +1,130 @@
+/* fuse: fewer, larger kernels, so that intermediate tensors never reach memory.
+ *   1. a kernel that only moves or widens elements disappears into the maps of its consumers
+ *   2. an elementwise consumer joins the kernel that makes its operand (epilogue)
+ *   3. an elementwise producer joins a consumer that reads each element once (prologue)
+ * Scalars keep the element types they had as tensors, so results are the same bit for bit.
+ * Level: nest -> nest. Needs: canonical layouts. Terminates: every step removes a kernel or an
+ * operand's producer. */
+#include "passes/fuse_internal.h"
+
+void images_identity(DimImage *images) {
+  for (int d = 0; d < IR_MAX_DIMS; d++) {
+    images[d] = (DimImage){0};
+    images[d].coef[d] = 1;
+  }
+}
+
+static void add_operands(Nest *n, const IrOp *kernel, const DimImage *images, const bool *skip,
+                         int *number) {
+  for (int i = 0; i < kernel->noperands; i++)
+    if (!skip || !skip[i]) number[i] = nest_add_operand(n, kernel, i, images, number);
+}
+
+static bool within_limits(const IrOp *kernel) {
+  return kernel->noperands + kernel->nresults <= FUSE_MAX_IO &&
+         kernel_body_cost(kernel) <= FUSE_MAX_BODY && kernel_body_live(kernel) <= FUSE_MAX_LIVE;
+}
+
+IrOp *merge_kernels(const Merge *m) {
+  const IrOp *p = m->producer, *c = m->consumer;
+  if (p->noperands + c->noperands > NEST_MAX_IO) return NULL;
+  IrBuilder at = ir_builder_before(m->consumer);
+  if (m->base == p) at.loc = p->loc;
+  Nest n = nest_begin(&at);
+  nest_copy_dims(&n, m->base);
+  int p_number[NEST_MAX_IO] = {0}, c_number[NEST_MAX_IO] = {0};
+  add_operands(&n, p, m->producer_dims, NULL, p_number);
+  add_operands(&n, c, m->consumer_dims, m->reads, c_number);
+  nest_out(&n, m->type, &m->out_map);
+  nest_open(&n);
+  IrValue *args[NEST_MAX_IO] = {0}, *made[1], *yielded[1];
+  for (int i = 0; i < p->noperands; i++) args[i] = n.kernel->region->args[p_number[i]];
+  nest_copy_body(&n, p, m->producer_dims, args, made);
+  for (int i = 0; i < c->noperands; i++)
+    args[i] = m->reads[i] ? made[0] : n.kernel->region->args[c_number[i]];
+  nest_copy_body(&n, c, m->consumer_dims, args, yielded);
+  nest_close(&n, yielded);
+  n.kernel->results[0].name = c->results[0].name;
+  IrOp *merged = kernel_simplify(n.kernel);
+  if (within_limits(merged)) return merged;
+  ir_op_erase(merged);
+  return NULL;
+}
+
+/* ---- the pass
+ * ---------------------------------------------------------------------------------------- */
+
+static void erase_dead_chain(IrOp *op) {
+  while (op && op->nresults > 0) {
+    for (int i = 0; i < op->nresults; i++)
+      if (op->results[i].uses) return;
+    IrOp *source = op->noperands == 1 ? ir_operand(op, 0)->def : NULL;
+    if (op->kind != IR_OP_KERNEL && op->kind != IR_OP_RESHAPE) return;
+    ir_op_erase(op);
+    op = source;
+  }
+}
+
+/* reshape(reshape(x)) to one; a reshape to the same shape to none. */
+static void tidy_reshape(IrOp *op) {
+  IrOp *source = ir_operand(op, 0)->def;
+  if (ir_is(source, IR_OP_RESHAPE)) {
+    ir_set_operand(op, 0, ir_operand(source, 0));
+    erase_dead_chain(source);
+  }
+  if (ir_operand(op, 0)->type != op->results[0].type) return;
+  ir_replace_all_uses(&op->results[0], ir_operand(op, 0));
+  ir_op_erase(op);
+}
+
+static bool has_layout(const IrFunc *f) {
+  for (const IrOp *op = f->body->first; op; op = op->next)
+    if (ir_attr(op, "layout")) return true;
+  return false;
+}
+
+static void forward_all(PassContext *pc, IrFunc *f) {
+  for (IrOp *op = f->body->first, *next; op; op = next) {
+    next = op->next;
+    if (op->kind == IR_OP_RESHAPE) {
+      tidy_reshape(op);
+      continue;
+    }
+    if (op->kind != IR_OP_KERNEL) continue;
+    pass_count(pc, "producers read through", fuse_forward(op));
+    next = op->next;
+    erase_dead_chain(op);
+  }
+}
+
+static PassStatus run(PassContext *pc, IrFunc *f) {
+  if (has_layout(f))
+    return PASS_OK; /* maps of merged kernels would need the layouts of what they replace */
+  for (IrOp *op = f->body->first, *next; op; op = next) {
+    next = op->next;
+    if (op->kind == IR_OP_KERNEL) kernel_simplify(op);
+  }
+  forward_all(pc, f);
+  for (IrOp *op = f->body->first, *next; op; op = next) {
+    next = op->next;
+    if (op->kind != IR_OP_KERNEL) continue;
+    IrOp *merged = fuse_epilogue(op);
+    if (!merged) continue;
+    next = op->next; /* the merged kernel lies further on and gets its turn there */
+    pass_count(pc, "consumers fused", 1);
+    erase_dead_chain(op);
+  }
+  forward_all(pc, f);
+  return PASS_OK;
+}
+
+const Pass pass_fuse = {
+    .abi = NPU_PASS_ABI,
+    .size = sizeof(Pass),
+    .name = "fuse",
+    .help = "join elementwise kernels with the kernels they feed on",
+    .from = IR_NEST,
+    .to = IR_NEST,
+    .options = NULL,
+    .run = run,
+};
