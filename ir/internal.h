@@ -57,6 +57,10 @@ void fill_defaults(IrOp *op);
 const IrAttr *param_default(IrModule *m, const IrParam *p, const IrNamedAttr *attrs, int nattrs);
 bool attr_is_ints(const IrAttr *a); /* an int, or an array of ints */
 
+/* Operand count, required attributes, attribute kinds. Reports each problem. */
+bool signature_check(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands,
+                     const IrNamedAttr *attrs, int nattrs);
+
 IrBlock *block_new(IrModule *m, IrFunc *f, IrOp *owner);
 IrModule *block_module(const IrBlock *b);
 void use_link(IrUse *u, IrValue *v);

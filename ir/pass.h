@@ -29,14 +29,15 @@ struct PassContext {
   Arena *scratch;                    /* reset after the pass */
   const struct MachineDesc *machine; /* what we compile for */
   const Pass *pass;
-  const char *const *option_values;  /* parallel to pass->options */
-  /* Runs graph-level function f, which has no arguments, on the host reference: one data attribute (of f's module)
-   * per returned value in out[]; false when it cannot. NULL when no host is attached. One call compiles once, so
-   * a pass gathers all it wants evaluated in one function. */
+  const char *const *option_values; /* parallel to pass->options */
+  /* Runs graph-level function f, which has no arguments, on the host reference: one data attribute
+   * (of f's module) per returned value in out[]; false when it cannot. NULL when no host is
+   * attached. One call compiles once, so a pass gathers all it wants evaluated in one function. */
   bool (*evaluate)(void *host, IrFunc *f, const IrAttr **out);
-  /* Runs graph-level function f on samples of `calibration` (file path, or "random") and returns for each value
-   * in values[] its smallest and largest finite element. */
-  bool (*observe)(void *host, IrFunc *f, const char *calibration, int n, IrValue *const *values, float *lo, float *hi);
+  /* Runs graph-level function f on samples of `calibration` (file path, or "random") and returns
+   * for each value in values[] its smallest and largest finite element. */
+  bool (*observe)(void *host, IrFunc *f, const char *calibration, int n, IrValue *const *values,
+                  float *lo, float *hi);
   void *host;
   const struct IrApi *api; /* the functions a plugin may call */
   struct PassManager *pm;  /* private */
@@ -56,8 +57,8 @@ typedef struct {
 typedef const NpuPlugin *(*NpuPluginEntry)(void);
 #define NPU_PLUGIN_SYMBOL "npu_plugin"
 
-/* The vtable handed to plugins: pointers to the functions of ir.h they may use, so that a plugin links
- * against nothing. Grows only at the end. See ir/api.c. */
+/* The vtable handed to plugins: pointers to the functions of ir.h they may use, so that a plugin
+ * links against nothing. Grows only at the end. See ir/api.c. */
 typedef struct IrApi {
   uint32_t abi, size;
 #define API(ret, name, args) ret(*name) args;
@@ -70,26 +71,31 @@ typedef struct {
   bool verify_each, time_passes, stats, print_after_all, print_locations;
   const char *const *print_after; /* pass names */
   int nprint_after;
-  int stop_after;              /* run at most this many passes; -1: all */
-  const char *reproducer;      /* where to write IR + pipeline when a pass fails; NULL: nowhere */
-  FILE *print_stream;          /* where dumps, times and statistics go */
+  int stop_after;         /* run at most this many passes; -1: all */
+  const char *reproducer; /* where to write IR + pipeline when a pass fails; NULL: nowhere */
+  FILE *print_stream;     /* where dumps, times and statistics go */
 } PassRunOptions;
 
 typedef struct PassManager PassManager;
 PassManager *pass_manager_new(IrModule *m, const struct MachineDesc *machine);
 void pass_manager_free(PassManager *pm);
-/* Rows are registered once: the built-in table (passes/), then plugins. Duplicate names are an error. */
+/* Rows are registered once: the built-in table (passes/), then plugins. Duplicate names are an
+ * error. */
 bool pass_manager_register(PassManager *pm, const Pass *pass);
 bool pass_manager_load_plugin(PassManager *pm, const char *path);
 size_t pass_manager_count(const PassManager *pm);
 const Pass *pass_manager_at(const PassManager *pm, size_t i);
 void pass_manager_set_host(PassManager *pm, void *host,
                            bool (*evaluate)(void *, IrFunc *, const IrAttr **),
-                           bool (*observe)(void *, IrFunc *, const char *, int, IrValue *const *, float *, float *));
-/* "lower,fuse,tile{budget=3}": parses and queues; unknown names and options are diagnosed with suggestions. */
+                           bool (*observe)(void *, IrFunc *, const char *, int, IrValue *const *,
+                                           float *, float *));
+/* "lower,fuse,tile{budget=3}": parses and queues; unknown names and options are diagnosed with
+ * suggestions. */
 bool pass_manager_add_pipeline(PassManager *pm, const char *pipeline);
-/* Sets an option of every queued pass of that name (after add_pipeline); false, diagnosed, when there is none. */
-bool pass_manager_set_option(PassManager *pm, const char *pass, const char *option, const char *value);
+/* Sets an option of every queued pass of that name (after add_pipeline); false, diagnosed, when
+ * there is none. */
+bool pass_manager_set_option(PassManager *pm, const char *pass, const char *option,
+                             const char *value);
 /* Runs the queue over every function at each pass's level. False after a diagnostic. */
 bool pass_manager_run(PassManager *pm, const PassRunOptions *options);
 #endif

@@ -1,0 +1,94 @@
+/* Checking an op against its row's signature. */
+#include "ir/internal.h"
+
+#include <string.h>
+
+static bool is_same_word(const IrAttr *a, const char *word) {
+  return a->kind == IR_ATTR_STR && !strcmp(a->s, word);
+}
+
+static bool all_maps(const IrAttr *a) {
+  if (a->kind != IR_ATTR_ARRAY) return false;
+  for (size_t i = 0; i < a->array.n; i++)
+    if (a->array.items[i]->kind != IR_ATTR_MAP) return false;
+  return true;
+}
+
+/* Whether a fits the signature's type word; *wanted says in words what would. */
+static bool attr_fits(const char *type, const IrAttr *a, const char **wanted) {
+  IrAttrKind k = a->kind;
+  *wanted = "something else"; /* "any" accepts everything */
+  if (!strcmp(type, "int")) return *wanted = "a whole number", k == IR_ATTR_INT;
+  if (!strcmp(type, "float")) return *wanted = "a number", k == IR_ATTR_FLOAT || k == IR_ATTR_INT;
+  if (!strcmp(type, "bool")) return *wanted = "true or false", k == IR_ATTR_BOOL;
+  if (!strcmp(type, "str")) return *wanted = "text in quotes", k == IR_ATTR_STR;
+  if (!strcmp(type, "dtype")) return *wanted = "an element type such as f32", k == IR_ATTR_DTYPE;
+  if (!strcmp(type, "data")) return *wanted = "tensor data", k == IR_ATTR_DATA;
+  if (!strcmp(type, "map")) return *wanted = "an affine map", k == IR_ATTR_MAP;
+  if (!strcmp(type, "maps")) return *wanted = "a list of affine maps", all_maps(a);
+  if (!strcmp(type, "ints"))
+    return *wanted = "a whole number or a list of whole numbers", attr_is_ints(a);
+  if (!strcmp(type, "pads"))
+    return *wanted = "a whole number, a list of whole numbers or \"same\"",
+           attr_is_ints(a) || is_same_word(a, "same");
+  if (!strcmp(type, "axes"))
+    return *wanted = "an axis, a list of axes or \"all\"",
+           attr_is_ints(a) || is_same_word(a, "all");
+  return true;
+}
+
+static bool check_operands(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands) {
+  const IrParam *p;
+  int n = ir_op_params(kind, &p), least = 0, most = 0;
+  bool variadic = false;
+  StrBuf list = {0};
+  for (int i = 0; i < n; i++) {
+    if (!p[i].is_operand) continue;
+    strbuf_printf(&list, "%s%s%s", list.len ? ", " : "", p[i].name,
+                  p[i].variadic   ? "..."
+                  : p[i].optional ? "?"
+                                  : "");
+    if (p[i].variadic)
+      variadic = true;
+    else
+      most++;
+    if (!p[i].variadic && !p[i].optional) least++;
+  }
+  if (kind == IR_OP_CONCAT) least = 1;
+  bool ok = noperands >= least && (variadic || noperands <= most);
+  if (!ok)
+    diag_error(m->diag, loc, "E-operands", "`%s` takes %s%d operand%s (%s), found %d",
+               ir_op_info(kind)->name,
+               variadic        ? "at least "
+               : least != most ? "up to "
+                               : "",
+               variadic ? least : most, (variadic ? least : most) == 1 ? "" : "s",
+               list.len ? list.data : "none", noperands);
+  strbuf_free(&list);
+  return ok;
+}
+
+bool signature_check(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands,
+                     const IrNamedAttr *attrs, int nattrs) {
+  const IrParam *p;
+  int n = ir_op_params(kind, &p);
+  bool ok = check_operands(m, kind, loc, noperands);
+  for (int i = 0; i < n; i++) {
+    if (p[i].is_operand) continue;
+    const IrAttr *a = attrs_find(attrs, nattrs, p[i].name);
+    const char *wanted;
+    if (!a && !p[i].dflt) {
+      diag_error(m->diag, loc, "E-attr", "`%s` needs the attribute `%s`; add %s = ...",
+                 ir_op_info(kind)->name, p[i].name, p[i].name);
+      ok = false;
+    } else if (a && !attr_fits(p[i].type, a, &wanted)) {
+      StrBuf text = {0};
+      ir_attr_print(&text, m, a);
+      diag_error(m->diag, loc, "E-attr", "`%s` of `%s` must be %s, found %s", p[i].name,
+                 ir_op_info(kind)->name, wanted, text.data);
+      strbuf_free(&text);
+      ok = false;
+    }
+  }
+  return ok;
+}
