@@ -1,0 +1,1 @@
+npu_unit_test(host npu_backend_host)
