@@ -1,4 +1,4 @@
-/* The whole compiler as a library call (libnpucc). */
+/* libnpucc: the whole compiler as a library call. */
 #ifndef NPU_COMPILE_H
 #define NPU_COMPILE_H
 #include "backend/host/host.h"
@@ -6,27 +6,46 @@
 #include "ir/ir.h"
 #include "isa/isa.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct {
   MdlOptions mdl;
-  const MachineDesc *machine;      /* NULL: edge */
-  int opt_level;                   /* 0, 1, 2 */
-  bool quantize;                   /* false: keep the model's own types */
-  const char *calibrate;           /* NULL: weight-only; a tensor file; "random" */
-  const char *pipeline;            /* NULL: by level */
-  const char *const *plugins; size_t nplugins;
+  const MachineDesc *machine; /* NULL: edge */
+  int opt_level;              /* 0, 1, 2 */
+  bool quantize;              /* false: keep the model's own types */
+  const char *calibrate;      /* NULL: weight-only; a tensor file; "random" */
+  const char *pipeline;       /* NULL: by level */
+  const char *const *plugins;
+  size_t nplugins;
   PassRunOptions run;
 } NpuccOptions;
 void npucc_options_init(NpuccOptions *o);
-/* One compilation: owns the module. */
+
+/* One compilation: owns the module. Everything an option points at must outlive it. */
 typedef struct Npucc Npucc;
+/* NULL after a diagnostic. */
 Npucc *npucc_new(const NpuccOptions *o, DiagEngine *diag);
 void npucc_free(Npucc *c);
-bool npucc_read(Npucc *c, const char *path);         /* .mdl, or IR text (.ir) */
-bool npucc_run_passes(Npucc *c, IrLevel until);       /* lowers to graph (optimized), nest or program */
+/* An .mdl model, or IR text when the name ends in .ir; "-" reads a model from standard input. False
+ * after a diagnostic. */
+bool npucc_read(Npucc *c, const char *path);
+/* IR text from memory; label names it in messages. */
+bool npucc_read_ir(Npucc *c, const char *text, size_t len, const char *label);
+/* Runs the pipeline as far as its passes stay within level `until`; the next call continues. */
+bool npucc_run_passes(Npucc *c, IrLevel until);
+/* After npucc_run_passes(c, IR_PROGRAM). The image borrows from c: free it first. */
 bool npucc_emit_image(Npucc *c, IsaImage *out);
-IrModule *npucc_module(Npucc *c);
+IrModule *npucc_module(Npucc *c); /* NULL before a model was read */
 PassManager *npucc_passes(Npucc *c);
-/* Compiles for the host. As read, before any pass: the float reference. After npucc_run_passes(IR_GRAPH): the same
- * numbers the NPU program computes, integers bit for bit. The module is left as it was. */
+const MachineDesc *npucc_machine(const Npucc *c);
+/* Compiles for the host. As read, before any pass: the float reference. After
+ * npucc_run_passes(IR_GRAPH): the same numbers the NPU program computes, integers bit for bit. The
+ * module is left as it was and must outlive the program. NULL after a diagnostic. */
 HostProgram *npucc_host(Npucc *c);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,0 +1,180 @@
+/* Running a model over files of samples; see batch.h. */
+#include "tools/batch.h"
+
+#include <string.h>
+
+#include "tools/outputs.h"
+
+/* All outputs of all runs. */
+typedef struct {
+  TensorEntry *tensors; /* one per output port; data points into buffers */
+  char **buffers;
+  void **run; /* where the next run writes */
+} Gathered;
+
+static bool gather_new(Gathered *g, const BatchModel *m, const SampleSet *s, DiagEngine *diag) {
+  size_t n = (size_t)m->noutputs;
+  int64_t runs = samples_runs(s), rows = samples_rows(s);
+  *g = (Gathered){mem_alloc(n * sizeof *g->tensors), mem_alloc(n * sizeof *g->buffers),
+                  mem_alloc(n * sizeof *g->run)};
+  for (size_t i = 0; i < n; i++) {
+    const ModelPort *p = &m->outputs[i];
+    TensorEntry *t = &g->tensors[i];
+    int64_t bytes;
+    if (!mul_i64((int64_t)port_bytes(p), runs, &bytes)) {
+      diag_error(diag, SRC_LOC_NONE, "E-output", "output '%s' of %lld runs is too large", p->name,
+                 (long long)runs);
+      return false;
+    }
+    g->buffers[i] = mem_alloc((size_t)bytes);
+    *t = (TensorEntry){.name = p->name, .dtype = p->dtype, .rank = p->rank, .data = g->buffers[i]};
+    memcpy(t->shape, p->shape, sizeof t->shape);
+    t->bytes = (size_t)bytes;
+    if (rows == 0) continue; /* one run of exactly the declared shapes */
+    if (p->rank == 0) {
+      t->rank = 1;
+      t->shape[0] = runs;
+    } else if (p->shape[0] == samples_batch(s)) {
+      t->shape[0] = rows;
+      t->bytes = (size_t)rows * (port_bytes(p) / (size_t)p->shape[0]);
+    } else {
+      t->shape[0] *= runs;
+    }
+  }
+  return true;
+}
+
+static void gather_free(Gathered *g, int n) {
+  for (int i = 0; i < n && g->buffers; i++) mem_free(g->buffers[i]);
+  mem_free(g->buffers);
+  mem_free(g->tensors);
+  mem_free(g->run);
+}
+
+static void show_progress(const BatchOptions *o, int64_t run, int64_t runs) {
+  if (!o->progress || runs < 2) return;
+  fprintf(stderr, run == runs ? "\r\x1b[K" : "\rrun %lld of %lld", (long long)run + 1,
+          (long long)runs);
+  fflush(stderr);
+}
+
+static bool run_all(const BatchModel *m, const BatchOptions *o, SampleSet *s, Gathered *g,
+                    DiagEngine *diag) {
+  int64_t runs = samples_runs(s);
+  bool ok = true;
+  for (int64_t run = 0; ok && run < runs; run++) {
+    show_progress(o, run, runs);
+    for (int i = 0; i < m->noutputs; i++)
+      g->run[i] = g->buffers[i] + (size_t)run * port_bytes(&m->outputs[i]);
+    const void *const *inputs = samples_load(s, run);
+    ok = inputs && m->run(m->user, inputs, g->run, diag);
+  }
+  show_progress(o, runs, runs);
+  return ok;
+}
+
+/* ---- labels ---- */
+
+static const TensorEntry *find_labels(const char *spec, Arena *a, TensorFile **file,
+                                      DiagEngine *diag) {
+  char *path = arena_strdup(a, spec), *name = NULL, *colon = strrchr(path, ':');
+  if (colon && !file_exists(path)) {
+    *colon = 0;
+    name = colon + 1;
+  }
+  *file = tensor_file_open(path, diag, SRC_LOC_NONE);
+  if (!*file) return NULL;
+  const TensorEntry *t = tensor_file_count(*file) == 1 && !name
+                             ? tensor_file_at(*file, 0)
+                             : tensor_file_find(*file, name ? name : "labels");
+  if (!t)
+    diag_error(diag, SRC_LOC_NONE, "E-input",
+               "'%s' has no tensor '%s'; name the labels with --labels %s:TENSOR", path,
+               name ? name : "labels", path);
+  return t;
+}
+
+/* The output that holds class scores: the first of shape [rows, classes]. */
+static const TensorEntry *find_scores(const Gathered *g, int n) {
+  for (int i = 0; i < n; i++)
+    if (g->tensors[i].rank == 2) return &g->tensors[i];
+  return NULL;
+}
+
+static int64_t best_class(const TensorEntry *scores, int64_t row) {
+  int64_t classes = scores->shape[1], best = 0;
+  size_t first = (size_t)(row * classes);
+  for (int64_t c = 1; c < classes; c++)
+    if (dtype_get(scores->dtype, scores->data, first + (size_t)c) >
+        dtype_get(scores->dtype, scores->data, first + (size_t)best))
+      best = c;
+  return best;
+}
+
+static bool score_labels(const BatchOptions *o, const Gathered *g, int n, StrBuf *text,
+                         DiagEngine *diag) {
+  Arena *a = arena_new();
+  TensorFile *file = NULL;
+  const TensorEntry *labels = find_labels(o->labels, a, &file, diag), *scores = find_scores(g, n);
+  bool ok = labels != NULL;
+  if (ok && !scores) {
+    diag_error(diag, SRC_LOC_NONE, "E-output",
+               "--labels needs an output of shape [samples, classes]; this model has none");
+    ok = false;
+  } else if (ok && (labels->bytes / dtype_size(labels->dtype) != (size_t)scores->shape[0] ||
+                    labels->shape[0] != scores->shape[0])) {
+    diag_error(diag, SRC_LOC_NONE, "E-input",
+               "'%s' labels %lld samples, but %lld were run; give one label per sample", o->labels,
+               labels->rank ? (long long)labels->shape[0] : 1LL, (long long)scores->shape[0]);
+    ok = false;
+  } else if (ok) {
+    int64_t right = 0, rows = scores->shape[0];
+    for (int64_t r = 0; r < rows; r++)
+      right += (double)best_class(scores, r) == dtype_get(labels->dtype, labels->data, (size_t)r);
+    strbuf_printf(text, "top-1 accuracy of %s: %.2f %% (%lld of %lld)\n", scores->name,
+                  100.0 * (double)right / (double)rows, (long long)right, (long long)rows);
+  }
+  tensor_file_close(file);
+  arena_free(a);
+  return ok;
+}
+
+/* ---- all ---- */
+
+enum { SHOWN_ELEMENTS = 10 };
+
+static void show_outputs(const Gathered *g, int n, StrBuf *text) {
+  for (int i = 0; i < n; i++) {
+    const TensorEntry *t = &g->tensors[i];
+    size_t count = t->bytes / dtype_size(t->dtype);
+    strbuf_printf(text, "%s: ", t->name);
+    port_print(text, t->dtype, t->rank, t->shape);
+    strbuf_puts(text, " =");
+    for (size_t k = 0; k < count && k < SHOWN_ELEMENTS; k++)
+      strbuf_printf(text, " %.6g", dtype_get(t->dtype, t->data, k));
+    strbuf_puts(text, count > SHOWN_ELEMENTS ? " ...\n" : "\n");
+  }
+}
+
+static bool run_samples(const BatchModel *m, const BatchOptions *o, const OutputPlan *plan,
+                        SampleSet *s, StrBuf *text, DiagEngine *diag) {
+  Gathered g = {0};
+  bool ok = gather_new(&g, m, s, diag) && run_all(m, o, s, &g, diag);
+  if (ok && o->labels) ok = score_labels(o, &g, m->noutputs, text, diag);
+  if (ok && o->noutputs == 0 && !o->labels && !o->quiet) show_outputs(&g, m->noutputs, text);
+  ok = ok && outputs_write(plan, g.tensors, diag);
+  gather_free(&g, m->noutputs);
+  return ok;
+}
+
+bool batch_run(const BatchModel *m, const BatchOptions *o, StrBuf *text, DiagEngine *diag) {
+  SampleSet *s = samples_new(m->inputs, m->ninputs, diag);
+  OutputPlan *plan = outputs_plan(m->outputs, m->noutputs, o->outputs, o->noutputs, diag);
+  bool ok = plan != NULL;
+  for (int i = 0; ok && i < o->ninputs; i++) ok = samples_add(s, o->inputs[i]);
+  if (ok && o->random) samples_random(s, o->seed, 1);
+  ok = ok && samples_finish(s) && run_samples(m, o, plan, s, text, diag);
+  outputs_free(plan);
+  samples_free(s);
+  return ok;
+}

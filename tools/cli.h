@@ -1,0 +1,54 @@
+/* What the commands share: option tables, help, diagnostics on standard error, text on standard
+ * output. */
+#ifndef NPU_CLI_H
+#define NPU_CLI_H
+#include "isa/isa.h"
+#include "support/support.h"
+
+/* An option. letter 0: long form only; name NULL: short form only; metavar NULL: no value; "[=X]":
+ * optional value. An entry with neither letter nor name is a heading in --help. */
+typedef struct {
+  int id; /* > 0, returned by cli_next */
+  char letter;
+  const char *name, *metavar, *help;
+} CliOption;
+
+typedef struct {
+  const char *usage; /* "npucc [options] MODEL.mdl" */
+  const char *about; /* what the command does, one or two lines */
+  const char *more;  /* examples, after the options; may be NULL */
+} CliCommand;
+
+enum { CLI_END = 0, CLI_DONE = -1, CLI_ERROR = -2, CLI_MAX_OPTIONS = 64 };
+typedef struct Cli Cli;
+/* options ends with a zero entry. --help and --version are added. */
+Cli *cli_new(const CliCommand *command, const CliOption *options, int argc, char **argv);
+void cli_free(Cli *c);
+/* The next option's id with its value (NULL without one); CLI_END after the last; CLI_DONE when
+ * --help or --version was printed; CLI_ERROR when a message was printed. */
+int cli_next(Cli *c, const char **value);
+/* What is left after the options. */
+int cli_positionals(const Cli *c, char ***out);
+/* Prints "COMMAND: error: ..." and a pointer to --help; returns false. */
+bool cli_error(const Cli *c, const char *fmt, ...) NPU_PRINTF(2, 3);
+/* The value of option `what` as an integer of [lo, hi]; false after a message. */
+bool cli_int(const Cli *c, const char *what, const char *value, int64_t lo, int64_t hi,
+             int64_t *out);
+
+/* A growing list of option values. */
+typedef struct {
+  const char **items;
+  int n;
+} CliList;
+void cli_list_add(CliList *l, const char *value);
+void cli_list_split(CliList *l, const char *value, Arena *a); /* at commas */
+void cli_list_free(CliList *l);
+
+/* Diagnostics are printed to standard error as they come, in colour on a terminal. */
+DiagEngine *cli_diag_new(void);
+/* Writes text to path, or to standard output when path is NULL or "-". */
+bool cli_write(const char *path, const StrBuf *text, DiagEngine *diag);
+bool cli_read(const char *path, FileMap *out, DiagEngine *diag);
+/* A machine by name or file; NULL name gives edge. */
+bool cli_machine(const char *name, MachineDesc *out, DiagEngine *diag);
+#endif

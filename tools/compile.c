@@ -1,0 +1,200 @@
+/* libnpucc: reading, the pipeline level by level, emission. */
+#include "tools/compile.h"
+
+#include <string.h>
+
+#include "backend/npu/npu.h"
+#include "passes/passes.h"
+#include "tools/hostrun.h"
+
+struct Npucc {
+  NpuccOptions options;
+  MachineDesc machine;
+  DiagEngine *diag;
+  IrModule *module;
+  IrModule *empty; /* stands in until a model is read, so that passes can be listed */
+  PassManager *pm;
+  HostRunner host;
+  char *pipeline; /* cut into items, each ending in NUL */
+  char **items;
+  int nitems, next;
+};
+
+void npucc_options_init(NpuccOptions *o) {
+  *o = (NpuccOptions){.opt_level = 2, .quantize = true, .run = {.stop_after = -1}};
+}
+
+static bool register_passes(Npucc *c) {
+  for (const Pass *const *p = builtin_passes; *p; p++)
+    if (!pass_manager_register(c->pm, *p)) return false;
+  for (size_t i = 0; i < c->options.nplugins; i++)
+    if (!pass_manager_load_plugin(c->pm, c->options.plugins[i])) return false;
+  return true;
+}
+
+/* The pass manager of module m, with every pass registered and the host attached. */
+static bool attach(Npucc *c, IrModule *m) {
+  pass_manager_free(c->pm);
+  c->pm = pass_manager_new(m, &c->machine);
+  c->host = (HostRunner){.module = m, .machine = &c->machine, .diag = c->diag};
+  pass_manager_set_host(c->pm, &c->host, hostrun_evaluate, hostrun_observe);
+  return register_passes(c);
+}
+
+/* Splits "a,b{x=1,y=2},c" at the commas outside braces. */
+static void split_pipeline(Npucc *c, const char *text) {
+  size_t len = strlen(text);
+  c->pipeline = mem_alloc(len + 1);
+  memcpy(c->pipeline, text, len);
+  c->items = mem_alloc((len + 1) * sizeof *c->items);
+  int depth = 0;
+  bool at_start = true;
+  for (char *p = c->pipeline; *p; p++) {
+    if (at_start) c->items[c->nitems++] = p;
+    at_start = depth == 0 && *p == ',';
+    if (at_start) *p = 0;
+    if (*p == '{') depth++;
+    if (*p == '}' && depth > 0) depth--;
+  }
+}
+
+/* The pass an item of the pipeline names; NULL when there is none (the manager will say so). */
+static const Pass *item_pass(const Npucc *c, const char *item) {
+  size_t len = strcspn(item, "{ ");
+  for (size_t i = 0; i < pass_manager_count(c->pm); i++) {
+    const Pass *p = pass_manager_at(c->pm, i);
+    if (strlen(p->name) == len && memcmp(p->name, item, len) == 0) return p;
+  }
+  return NULL;
+}
+
+static bool calibrates(const Pass *p) {
+  return p && strcmp(p->name, "quantize") == 0;
+}
+
+static bool check_options(const Npucc *c) {
+  if (!c->options.calibrate) return true;
+  for (int i = 0; i < c->nitems; i++)
+    if (calibrates(item_pass(c, c->items[i]))) return true;
+  diag_error(c->diag, SRC_LOC_NONE, "E-option",
+             "there is nothing to calibrate: the pipeline has no pass 'quantize'; leave out "
+             "--no-quantize, or add the pass");
+  return false;
+}
+
+Npucc *npucc_new(const NpuccOptions *o, DiagEngine *diag) {
+  Npucc *c = mem_alloc(sizeof *c);
+  c->options = *o;
+  c->machine = o->machine ? *o->machine : *machine_default();
+  c->diag = diag;
+  c->empty = ir_module_new(diag);
+  split_pipeline(c, o->pipeline ? o->pipeline : pipeline_for_level(o->opt_level, o->quantize));
+  if (attach(c, c->empty) && check_options(c)) return c;
+  npucc_free(c);
+  return NULL;
+}
+
+void npucc_free(Npucc *c) {
+  if (!c) return;
+  pass_manager_free(c->pm);
+  ir_module_free(c->module);
+  ir_module_free(c->empty);
+  mem_free(c->items);
+  mem_free(c->pipeline);
+  mem_free(c);
+}
+
+static bool take_module(Npucc *c, IrModule *m) {
+  if (!m) return false;
+  if (!attach(c, m)) {
+    ir_module_free(m);
+    return false;
+  }
+  ir_module_free(c->module);
+  c->module = m;
+  c->next = 0;
+  return true;
+}
+
+bool npucc_read_ir(Npucc *c, const char *text, size_t len, const char *label) {
+  IrModule *m = ir_parse(text, len, label, c->diag);
+  if (m && !ir_verify(m)) {
+    ir_module_free(m);
+    return false;
+  }
+  return take_module(c, m);
+}
+
+bool npucc_read(Npucc *c, const char *path) {
+  if (!str_ends_with(path, ".ir")) return take_module(c, mdl_read(path, &c->options.mdl, c->diag));
+  const MdlOptions *mdl = &c->options.mdl;
+  if (mdl->ndefines || mdl->model || mdl->nweight_files) {
+    diag_error(c->diag, SRC_LOC_NONE, "E-option",
+               "'%s' is IR text: -D, --model and --weights are for .mdl models", path);
+    return false;
+  }
+  FileMap map;
+  const char *why;
+  if (!file_map(path, &map, &why)) {
+    diag_error(c->diag, SRC_LOC_NONE, "E-file", "cannot read '%s': %s", path, why);
+    return false;
+  }
+  bool ok = npucc_read_ir(c, (const char *)map.data, map.size, path);
+  file_unmap(&map);
+  return ok;
+}
+
+/* ---- passes ---- */
+
+bool npucc_run_passes(Npucc *c, IrLevel until) {
+  StrBuf text = {0};
+  PassRunOptions run = c->options.run;
+  int left = run.stop_after < 0 ? c->nitems : run.stop_after - c->next;
+  bool calibrate = false;
+  int first = c->next;
+  for (; c->next < c->nitems && c->next - first < left; c->next++) {
+    const Pass *p = item_pass(c, c->items[c->next]);
+    if (p && p->to > until) break;
+    calibrate |= c->options.calibrate && calibrates(p);
+    strbuf_printf(&text, "%s%s", text.len ? "," : "", c->items[c->next]);
+  }
+  run.stop_after = -1; /* counted here, across calls */
+  bool ok = true;
+  if (text.len) {
+    ok = pass_manager_add_pipeline(c->pm, text.data) &&
+         (!calibrate ||
+          pass_manager_set_option(c->pm, "quantize", "calibrate", c->options.calibrate)) &&
+         pass_manager_run(c->pm, &run);
+  }
+  strbuf_free(&text);
+  return ok;
+}
+
+/* ---- results ---- */
+
+bool npucc_emit_image(Npucc *c, IsaImage *out) {
+  const IrFunc *f = c->module->funcs[0];
+  if (f->level != IR_PROGRAM) {
+    diag_error(c->diag, SRC_LOC_NONE, "E-pipeline",
+               "the pipeline ended before the program level, so there is nothing to encode; let it "
+               "run to its last pass");
+    return false;
+  }
+  return npu_emit(f, &c->machine, out, c->diag);
+}
+
+IrModule *npucc_module(Npucc *c) {
+  return c->module;
+}
+
+PassManager *npucc_passes(Npucc *c) {
+  return c->pm;
+}
+
+const MachineDesc *npucc_machine(const Npucc *c) {
+  return &c->machine;
+}
+
+HostProgram *npucc_host(Npucc *c) {
+  return hostrun_compile(&c->host, c->module->funcs[0]);
+}

@@ -1,0 +1,68 @@
+/* Options of the compiler that npucc and npu-opt share. */
+#include "tools/compile_args.h"
+
+#include <string.h>
+
+void compile_args_init(CompileArgs *a) {
+  *a = (CompileArgs){.arena = arena_new()};
+  npucc_options_init(&a->options);
+  a->options.run.print_stream = stderr;
+}
+
+void compile_args_free(CompileArgs *a) {
+  cli_list_free(&a->print_after);
+  cli_list_free(&a->plugins);
+  arena_free(a->arena);
+}
+
+bool compile_args_take(CompileArgs *a, const Cli *cli, int id, const char *value) {
+  PassRunOptions *run = &a->options.run;
+  int64_t n;
+  switch (id) {
+  case CARG_MACHINE: a->machine_name = value; break;
+  case CARG_LOAD_PASS: cli_list_add(&a->plugins, value); break;
+  case CARG_PASSES: a->options.pipeline = value; break;
+  case CARG_REPRODUCER: run->reproducer = value; break;
+  case CARG_PRINT_AFTER: cli_list_split(&a->print_after, value, a->arena); break;
+  case CARG_PRINT_AFTER_ALL: run->print_after_all = true; break;
+  case CARG_LOCATIONS: run->print_locations = true; break;
+  case CARG_VERIFY_EACH: run->verify_each = true; break;
+  case CARG_TIME_PASSES: run->time_passes = true; break;
+  case CARG_STATS: run->stats = true; break;
+  case CARG_STOP_AFTER:
+    if (!cli_int(cli, "--stop-after", value, 0, INT16_MAX, &n)) return false;
+    run->stop_after = (int)n;
+    break;
+  }
+  return true;
+}
+
+bool compile_args_finish(CompileArgs *a, DiagEngine *diag) {
+  NpuccOptions *o = &a->options;
+  if (!cli_machine(a->machine_name, &a->machine, diag)) return false;
+  o->machine = &a->machine;
+  o->plugins = a->plugins.items;
+  o->nplugins = (size_t)a->plugins.n;
+  o->run.print_after = a->print_after.items;
+  o->run.nprint_after = a->print_after.n;
+  return true;
+}
+
+bool compile_args_check(const CompileArgs *a, Npucc *c, DiagEngine *diag) {
+  PassManager *pm = npucc_passes(c);
+  size_t n = pass_manager_count(pm);
+  const char **names = ARENA_ARRAY(a->arena, const char *, n);
+  for (size_t i = 0; i < n; i++) names[i] = pass_manager_at(pm, i)->name;
+  for (int k = 0; k < a->print_after.n; k++) {
+    const char *word = a->print_after.items[k];
+    bool known = false;
+    for (size_t i = 0; i < n; i++) known |= strcmp(names[i], word) == 0;
+    if (known) continue;
+    const char *near = str_nearest(word, names, n);
+    diag_error(diag, SRC_LOC_NONE, "E-option", "--print-after: there is no pass '%s'%s%s%s", word,
+               near ? "; did you mean '" : "; npu-opt --list-passes shows all", near ? near : "",
+               near ? "'?" : "");
+    return false;
+  }
+  return true;
+}

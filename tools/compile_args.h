@@ -1,0 +1,57 @@
+/* Options of the compiler that npucc and npu-opt share. */
+#ifndef NPU_COMPILE_ARGS_H
+#define NPU_COMPILE_ARGS_H
+#include "tools/cli.h"
+#include "tools/compile.h"
+
+enum {
+  CARG_MACHINE = 100,
+  CARG_LOAD_PASS,
+  CARG_PASSES,
+  CARG_STOP_AFTER,
+  CARG_REPRODUCER,
+  CARG_PRINT_AFTER,
+  CARG_PRINT_AFTER_ALL,
+  CARG_LOCATIONS,
+  CARG_VERIFY_EACH,
+  CARG_TIME_PASSES,
+  CARG_STATS,
+};
+/* Rows for a command's option table. */
+#define COMPILE_ARGS_PASSES                                                                        \
+  {0, 0, NULL, NULL, "Passes:"},                                                                   \
+      {CARG_PASSES, 0, "passes", "A,B{X=1},...",                                                   \
+       "run these passes (npu-opt --list-passes shows all)"},                                      \
+      {CARG_LOAD_PASS, 0, "load-pass", "FILE.so", "load passes built elsewhere. Repeatable"},      \
+      {CARG_STOP_AFTER, 0, "stop-after", "N", "run the first N passes only"}, {                    \
+    CARG_REPRODUCER, 0, "reproducer", "FILE",                                                      \
+        "when a pass fails, write the IR it was given and the rest of the pipeline"                \
+  }
+#define COMPILE_ARGS_WATCH                                                                         \
+  {0, 0, NULL, NULL, "Watching (on standard error):"},                                             \
+      {CARG_PRINT_AFTER, 0, "print-after", "PASS,...", "print the IR after these passes"},         \
+      {CARG_PRINT_AFTER_ALL, 0, "print-after-all", NULL, "print the IR after every pass"},         \
+      {CARG_LOCATIONS, 0, "locations", NULL, "print source locations with IR"},                    \
+      {CARG_VERIFY_EACH, 0, "verify-each", NULL, "verify the IR after every pass"},                \
+      {CARG_TIME_PASSES, 0, "time-passes", NULL, "print the time every pass took"}, {              \
+    CARG_STATS, 0, "stats", NULL, "print what every pass counted"                                  \
+  }
+#define COMPILE_ARGS_MACHINE                                                                       \
+  { CARG_MACHINE, 0, "machine", "NAME|FILE", "edge (default), cloud, pod8 or a machine file" }
+
+typedef struct {
+  NpuccOptions options;
+  MachineDesc machine;
+  const char *machine_name;
+  CliList print_after, plugins;
+  Arena *arena;
+} CompileArgs;
+void compile_args_init(CompileArgs *a);
+void compile_args_free(CompileArgs *a);
+/* Takes one of the options above; false after a message. */
+bool compile_args_take(CompileArgs *a, const Cli *cli, int id, const char *value);
+/* After the last option: loads the machine and completes a->options. False after a diagnostic. */
+bool compile_args_finish(CompileArgs *a, DiagEngine *diag);
+/* Are the names of --print-after passes of c? False after a diagnostic. */
+bool compile_args_check(const CompileArgs *a, Npucc *c, DiagEngine *diag);
+#endif

@@ -1,0 +1,46 @@
+/* npu-as: assembly text to a binary. */
+#include "tools/cli.h"
+
+enum { OPT_OUTPUT = 1 };
+static const CliOption options[] = {
+    {OPT_OUTPUT, 'o', "output", "FILE", "where to write the binary (default a.bin)"},
+    {0},
+};
+static const CliCommand command = {
+    "npu-as [options] FILE.s",
+    "Assembles a whole program image: machine, descriptors, vector programs, segments, inputs and\n"
+    "outputs, instructions. '-' reads standard input. The syntax is described in isa/README.md.",
+    "npu-objdump of the result prints text that assembles to the same bytes.\n",
+};
+
+static bool assemble(const char *path, const char *output, DiagEngine *diag) {
+  FileMap map;
+  if (!cli_read(path, &map, diag)) return false;
+  IsaImage image;
+  isa_image_init(&image);
+  bool ok = isa_assemble((const char *)map.data, map.size, path, &image, diag) &&
+            isa_image_write(&image, output, diag);
+  isa_image_free(&image);
+  file_unmap(&map);
+  return ok;
+}
+
+int main(int argc, char **argv) {
+  Cli *cli = cli_new(&command, options, argc, argv);
+  const char *output = "a.bin", *value;
+  int id;
+  while ((id = cli_next(cli, &value)) > 0) output = value;
+  char **files;
+  bool ok = id == CLI_DONE;
+  if (id == CLI_END) {
+    if (cli_positionals(cli, &files) == 1) {
+      DiagEngine *diag = cli_diag_new();
+      ok = assemble(files[0], output, diag);
+      diag_free(diag);
+    } else {
+      cli_error(cli, "give one file to assemble");
+    }
+  }
+  cli_free(cli);
+  return ok ? 0 : 1;
+}

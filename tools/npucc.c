@@ -1,0 +1,279 @@
+/* npucc: the compiler's command. */
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/batch.h"
+#include "tools/compile_args.h"
+#include "tools/hostrun.h"
+
+enum {
+  OPT_OUTPUT = 1,
+  OPT_DEFINE,
+  OPT_LEVEL,
+  OPT_CALIBRATE,
+  OPT_NO_QUANTIZE,
+  OPT_EMIT,
+  OPT_WEIGHTS,
+  OPT_MODEL,
+  OPT_MANUAL,
+  OPT_VERBOSE,
+  OPT_REFERENCE,
+  OPT_INPUT,
+  OPT_RANDOM,
+  OPT_LABELS,
+};
+static const CliOption options[] = {
+    {OPT_OUTPUT, 'o', "output", "FILE",
+     "the binary (default: the model's name with .bin), the text of --emit, or the outputs of "
+     "--reference"},
+    {OPT_DEFINE, 'D', NULL, "NAME=VALUE", "set a parameter of the model. Repeatable"},
+    {OPT_WEIGHTS, 0, "weights", "FILE",
+     "look for weights here before the model's own files. Repeatable"},
+    {OPT_MODEL, 0, "model", "NAME", "which model of the file (default: the last)"},
+    {OPT_EMIT, 0, "emit", "WHAT",
+     "print graph, nest, program, asm or dot instead of writing a binary"},
+    {OPT_VERBOSE, 'v', "verbose", NULL, "tell what was made, on standard error"},
+    {OPT_MANUAL, 0, "manual", NULL, "print the manual of the model language's operators, and exit"},
+    {0, 0, NULL, NULL, "Target and numbers:"},
+    COMPILE_ARGS_MACHINE,
+    {OPT_LEVEL, 'O', NULL, "LEVEL", "optimization level 0, 1 or 2 (default 2)"},
+    {OPT_CALIBRATE, 0, "calibrate", "FILE|random",
+     "8-bit activations: measure ranges on these inputs (first axis: samples)"},
+    {OPT_NO_QUANTIZE, 0, "no-quantize", NULL, "keep the model's own types"},
+    COMPILE_ARGS_PASSES,
+    COMPILE_ARGS_WATCH,
+    {0, 0, NULL, NULL, "Running on the host instead of compiling:"},
+    {OPT_REFERENCE, 0, "reference", "[=float|compiled]",
+     "run the model as written (float, the default) or as quantized and optimized (compiled)"},
+    {OPT_INPUT, 'i', "input", "[NAME=]FILE[:TENSOR]", "as for npusim. Repeatable"},
+    {OPT_RANDOM, 0, "random", "SEED", "draw the inputs not given"},
+    {OPT_LABELS, 0, "labels", "FILE[:TENSOR]", "print the top-1 accuracy"},
+    {0},
+};
+static const CliCommand command = {
+    "npucc [options] MODEL.mdl",
+    "Compiles a model for the NPU. The model is a .mdl file ('-': standard input) or IR text "
+    "(.ir).",
+    "  npucc digits.mdl -o digits.bin\n"
+    "  npucc digits.mdl -D N=8 --machine cloud --calibrate images.npz -o digits.bin\n"
+    "  npucc digits.mdl --emit nest\n"
+    "  npucc digits.mdl --reference --input images.npz --output scores.npy\n",
+};
+
+typedef enum { EMIT_BINARY, EMIT_GRAPH, EMIT_NEST, EMIT_PROGRAM, EMIT_ASM, EMIT_DOT } Emit;
+
+typedef struct {
+  CompileArgs args;
+  CliList outputs, inputs, weights;
+  MdlDefine *defines;
+  Emit emit;
+  bool verbose, manual, reference, compiled;
+  BatchOptions batch;
+  const char *model;
+} Options;
+
+/* ---- compiling ---- */
+
+static void tell_image(const IsaImage *img, const char *path) {
+  uint64_t data = 0;
+  for (uint32_t i = 0; i < img->nsegments; i++) data += img->segments[i].size;
+  fprintf(stderr,
+          "%s: machine %s, %u instructions, %u descriptors, %u vector programs, %.1f kB of data, "
+          "%.1f kB of DRAM\n",
+          path, img->machine.name, img->ninsns, img->ndescs, img->nvprogs, (double)data / 1e3,
+          (double)img->dram_bytes / 1e3);
+}
+
+/* digits/mlp.mdl -> mlp.bin, in the current folder. */
+static const char *default_output(Arena *a, const char *model) {
+  if (strcmp(model, "-") == 0) return "a.bin";
+  const char *slash = strrchr(model, '/'), *name = slash ? slash + 1 : model;
+  const char *dot = strrchr(name, '.');
+  return arena_printf(a, "%.*s.bin", (int)(dot && dot > name ? dot - name : (long)strlen(name)),
+                      name);
+}
+
+static bool emit_image(Npucc *c, const Options *o, DiagEngine *diag) {
+  const char *path = o->outputs.n ? o->outputs.items[0] : NULL;
+  IsaImage img;
+  isa_image_init(&img);
+  bool ok = npucc_emit_image(c, &img);
+  if (ok && o->emit == EMIT_ASM) {
+    StrBuf text = {0};
+    isa_disassemble(&img, &text);
+    ok = cli_write(path, &text, diag);
+    strbuf_free(&text);
+  } else if (ok) {
+    if (!path) path = default_output(o->args.arena, o->model);
+    ok = isa_image_write(&img, path, diag);
+    if (ok && o->verbose) tell_image(&img, path);
+  }
+  isa_image_free(&img);
+  return ok;
+}
+
+static bool emit_ir(Npucc *c, const Options *o, DiagEngine *diag) {
+  StrBuf text = {0};
+  if (o->emit == EMIT_DOT)
+    ir_print_dot(npucc_module(c), &text);
+  else
+    ir_print(npucc_module(c), &text, o->args.options.run.print_locations);
+  bool ok = cli_write(o->outputs.n ? o->outputs.items[0] : NULL, &text, diag);
+  strbuf_free(&text);
+  return ok;
+}
+
+static bool compile(Npucc *c, const Options *o, DiagEngine *diag) {
+  IrLevel until = o->emit == EMIT_GRAPH || o->emit == EMIT_DOT ? IR_GRAPH
+                  : o->emit == EMIT_NEST                       ? IR_NEST
+                                                               : IR_PROGRAM;
+  if (!npucc_run_passes(c, until)) return false;
+  return o->emit == EMIT_BINARY || o->emit == EMIT_ASM ? emit_image(c, o, diag)
+                                                       : emit_ir(c, o, diag);
+}
+
+/* ---- running on the host ---- */
+
+static bool run_host(void *user, const void *const *inputs, void *const *outputs,
+                     DiagEngine *diag) {
+  return host_run(user, inputs, outputs, diag);
+}
+
+static bool reference(Npucc *c, const Options *o, DiagEngine *diag) {
+  if (o->compiled && !npucc_run_passes(c, IR_GRAPH)) return false;
+  const IrFunc *f = npucc_module(c)->funcs[0];
+  ModelPort *inputs = ARENA_ARRAY(o->args.arena, ModelPort, f->body->nargs + 1);
+  ModelPort *outputs = ARENA_ARRAY(o->args.arena, ModelPort, f->nresults + 1);
+  hostrun_inputs(f, inputs);
+  hostrun_outputs(f, outputs);
+  HostProgram *p = npucc_host(c);
+  if (!p) return false;
+  BatchModel m = {inputs, outputs, f->body->nargs, f->nresults, run_host, p};
+  StrBuf text = {0};
+  bool ok = batch_run(&m, &o->batch, &text, diag) && (!text.len || cli_write(NULL, &text, diag));
+  strbuf_free(&text);
+  host_free(p);
+  return ok;
+}
+
+static bool run(Options *o) {
+  DiagEngine *diag = cli_diag_new();
+  bool ok = compile_args_finish(&o->args, diag);
+  Npucc *c = ok ? npucc_new(&o->args.options, diag) : NULL;
+  ok = c && compile_args_check(&o->args, c, diag) && npucc_read(c, o->model) &&
+       (o->reference ? reference(c, o, diag) : compile(c, o, diag));
+  npucc_free(c);
+  diag_free(diag);
+  return ok;
+}
+
+static bool print_manual(void) {
+  DiagEngine *diag = cli_diag_new();
+  StrBuf text = {0};
+  mdl_manual(&text);
+  bool ok = cli_write(NULL, &text, diag);
+  strbuf_free(&text);
+  diag_free(diag);
+  return ok;
+}
+
+/* ---- options ---- */
+
+static bool take_define(const Cli *cli, const char *value, Options *o) {
+  MdlOptions *mdl = &o->args.options.mdl;
+  const char *eq = strchr(value, '=');
+  int64_t n;
+  if (!eq || eq == value || !parse_i64(eq + 1, &n))
+    return cli_error(cli, "-D wants NAME=INTEGER, not '%s'", value);
+  o->defines = mem_realloc(o->defines, (mdl->ndefines + 1) * sizeof *o->defines);
+  o->defines[mdl->ndefines++] =
+      (MdlDefine){arena_strndup(o->args.arena, value, (size_t)(eq - value)), n};
+  mdl->defines = o->defines;
+  return true;
+}
+
+static bool take_emit(const Cli *cli, const char *value, Options *o) {
+  static const char *const names[] = {"graph", "nest", "program", "asm", "dot"};
+  for (size_t i = 0; i < NPU_COUNTOF(names); i++)
+    if (strcmp(value, names[i]) == 0) {
+      o->emit = (Emit)(EMIT_GRAPH + i);
+      return true;
+    }
+  return cli_error(cli, "--emit knows graph, nest, program, asm and dot, not '%s'", value);
+}
+
+static bool take_reference(const Cli *cli, const char *value, Options *o) {
+  o->reference = true;
+  o->compiled = value && strcmp(value, "compiled") == 0;
+  return !value || o->compiled || strcmp(value, "float") == 0 ||
+         cli_error(cli, "--reference is float or compiled, not '%s'", value);
+}
+
+static bool take_option(const Cli *cli, int id, const char *value, Options *o) {
+  NpuccOptions *npucc = &o->args.options;
+  int64_t n;
+  switch (id) {
+  case OPT_OUTPUT: cli_list_add(&o->outputs, value); break;
+  case OPT_INPUT: cli_list_add(&o->inputs, value); break;
+  case OPT_WEIGHTS: cli_list_add(&o->weights, value); break;
+  case OPT_DEFINE: return take_define(cli, value, o);
+  case OPT_EMIT: return take_emit(cli, value, o);
+  case OPT_REFERENCE: return take_reference(cli, value, o);
+  case OPT_MODEL: npucc->mdl.model = value; break;
+  case OPT_CALIBRATE: npucc->calibrate = value; break;
+  case OPT_NO_QUANTIZE: npucc->quantize = false; break;
+  case OPT_VERBOSE: o->verbose = true; break;
+  case OPT_MANUAL: o->manual = true; break;
+  case OPT_LABELS: o->batch.labels = value; break;
+  case OPT_LEVEL:
+    if (!cli_int(cli, "-O", value, 0, 2, &n)) return false;
+    npucc->opt_level = (int)n;
+    break;
+  case OPT_RANDOM:
+    if (!cli_int(cli, "--random", value, 0, INT64_MAX, &n)) return false;
+    o->batch.random = true;
+    o->batch.seed = (uint64_t)n;
+    break;
+  default: return compile_args_take(&o->args, cli, id, value);
+  }
+  return true;
+}
+
+static bool finish_options(const Cli *cli, Options *o) {
+  char **files;
+  if (cli_positionals(cli, &files) != 1) return cli_error(cli, "give one model");
+  if (!o->reference && (o->inputs.n || o->batch.random || o->batch.labels))
+    return cli_error(cli,
+                     "--input, --random and --labels belong to --reference; npusim runs binaries");
+  if (o->reference && o->emit != EMIT_BINARY)
+    return cli_error(cli, "--reference runs the model and --emit prints it; give one of them");
+  if (!o->reference && o->outputs.n > 1) return cli_error(cli, "give one --output");
+  o->model = files[0];
+  o->batch.inputs = o->inputs.items;
+  o->batch.ninputs = o->inputs.n;
+  o->batch.outputs = o->outputs.items;
+  o->batch.noutputs = o->outputs.n;
+  o->batch.progress = isatty(STDERR_FILENO);
+  o->args.options.mdl.weight_files = o->weights.items;
+  o->args.options.mdl.nweight_files = (size_t)o->weights.n;
+  return true;
+}
+
+int main(int argc, char **argv) {
+  Cli *cli = cli_new(&command, options, argc, argv);
+  Options o = {0};
+  compile_args_init(&o.args);
+  const char *value;
+  int id;
+  bool ok = true;
+  while (ok && (id = cli_next(cli, &value)) != CLI_END && id != CLI_DONE)
+    ok = id != CLI_ERROR && take_option(cli, id, value, &o);
+  if (ok && id == CLI_END) ok = o.manual ? print_manual() : finish_options(cli, &o) && run(&o);
+  cli_list_free(&o.outputs);
+  cli_list_free(&o.inputs);
+  cli_list_free(&o.weights);
+  mem_free(o.defines);
+  compile_args_free(&o.args);
+  cli_free(cli);
+  return ok ? 0 : 1;
+}

@@ -1,0 +1,368 @@
+/* Inputs of a model from tensor files: binding by name, checks, conversion, batches. */
+#include "tools/samples.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum { UNBOUND, RANDOM, FIXED, BATCHED } Binding; /* FIXED: the same tensor in every run */
+
+typedef struct {
+  Binding binding;
+  const TensorEntry *tensor;
+  const TensorFile *file;
+  int64_t rows; /* samples in the tensor, for rank >= 1 */
+} Input;
+
+struct SampleSet {
+  DiagEngine *diag;
+  const ModelPort *ports;
+  Input *inputs;
+  void **buffers;
+  int n;
+  TensorFile **files;
+  size_t nfiles;
+  Rng rng;
+  int64_t runs, rows, batch;
+};
+
+/* ---- ports ---- */
+
+int64_t port_elements(const ModelPort *p) {
+  int64_t n = 1;
+  for (int i = 0; i < p->rank; i++) n *= p->shape[i];
+  return n;
+}
+
+size_t port_bytes(const ModelPort *p) {
+  return (size_t)port_elements(p) * dtype_size(p->dtype);
+}
+
+void port_print(StrBuf *b, DType dtype, int rank, const int64_t *shape) {
+  strbuf_printf(b, "%s[", dtype_name(dtype));
+  for (int i = 0; i < rank; i++) strbuf_printf(b, i ? ",%lld" : "%lld", (long long)shape[i]);
+  strbuf_putc(b, ']');
+}
+
+/* ---- errors ---- */
+
+static bool input_error(SampleSet *s, const char *fmt, ...) NPU_PRINTF(2, 3);
+static bool input_error(SampleSet *s, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  diag_report(s->diag, DIAG_ERROR, SRC_LOC_NONE, "E-input", fmt, ap);
+  va_end(ap);
+  return false;
+}
+
+static void list_ports(const SampleSet *s, StrBuf *b) {
+  for (int i = 0; i < s->n; i++) {
+    strbuf_printf(b, "%s%s: ", i ? ", " : "", s->ports[i].name);
+    port_print(b, s->ports[i].dtype, s->ports[i].rank, s->ports[i].shape);
+  }
+}
+
+enum { LIST_MAX = 8 };
+
+static void list_tensors(const TensorFile *f, StrBuf *b) {
+  size_t n = tensor_file_count(f);
+  for (size_t i = 0; i < n && i < LIST_MAX; i++)
+    strbuf_printf(b, "%s'%s'", i ? ", " : "", tensor_file_at(f, i)->name);
+  if (n > LIST_MAX) strbuf_printf(b, " and %zu more", n - LIST_MAX);
+  if (n == 0) strbuf_puts(b, "no tensor");
+}
+
+/* ---- binding ---- */
+
+SampleSet *samples_new(const ModelPort *ports, int nports, DiagEngine *diag) {
+  SampleSet *s = mem_alloc(sizeof *s);
+  *s = (SampleSet){.diag = diag, .ports = ports, .n = nports, .runs = 1};
+  s->inputs = mem_alloc((size_t)nports * sizeof *s->inputs);
+  s->buffers = mem_alloc((size_t)nports * sizeof *s->buffers);
+  return s;
+}
+
+void samples_free(SampleSet *s) {
+  if (!s) return;
+  for (int i = 0; i < s->n; i++) mem_free(s->buffers[i]);
+  for (size_t i = 0; i < s->nfiles; i++) tensor_file_close(s->files[i]);
+  mem_free(s->files);
+  mem_free(s->buffers);
+  mem_free(s->inputs);
+  mem_free(s);
+}
+
+static int find_port(const SampleSet *s, const char *name, size_t len) {
+  for (int i = 0; i < s->n; i++)
+    if (strlen(s->ports[i].name) == len && memcmp(s->ports[i].name, name, len) == 0) return i;
+  return -1;
+}
+
+static bool unknown_port(SampleSet *s, const char *spec, size_t len) {
+  StrBuf have = {0};
+  list_ports(s, &have);
+  input_error(s, "the model has no input '%.*s'; it has %s", (int)len, spec,
+              have.len ? have.data : "none");
+  strbuf_free(&have);
+  return false;
+}
+
+static const TensorFile *open_file(SampleSet *s, const char *path) {
+  for (size_t i = 0; i < s->nfiles; i++)
+    if (strcmp(tensor_file_path(s->files[i]), path) == 0) return s->files[i];
+  TensorFile *f = tensor_file_open(path, s->diag, SRC_LOC_NONE);
+  if (!f) return NULL;
+  s->files = mem_realloc(s->files, (s->nfiles + 1) * sizeof *s->files);
+  return s->files[s->nfiles++] = f;
+}
+
+static bool bind(SampleSet *s, int port, const TensorFile *f, const TensorEntry *t) {
+  Input *in = &s->inputs[port];
+  if (in->binding != UNBOUND)
+    return input_error(s, "input '%s' is given twice ('%s' and '%s')", s->ports[port].name,
+                       tensor_file_path(in->file), tensor_file_path(f));
+  *in = (Input){.binding = FIXED, .tensor = t, .file = f};
+  return true;
+}
+
+static bool no_tensor(SampleSet *s, const TensorFile *f, const char *name) {
+  const char *why = tensor_file_why_unusable(f, name);
+  if (why) return input_error(s, "tensor '%s' of '%s' %s", name, tensor_file_path(f), why);
+  StrBuf have = {0};
+  list_tensors(f, &have);
+  input_error(s, "'%s' has no tensor '%s'; it has %s (choose one with NAME=%s:TENSOR)",
+              tensor_file_path(f), name, have.data, tensor_file_path(f));
+  strbuf_free(&have);
+  return false;
+}
+
+/* One input from a file: the tensor asked for, the only one, or the one of the input's name. */
+static bool bind_one(SampleSet *s, int port, const TensorFile *f, const char *tensor) {
+  const TensorEntry *t = NULL;
+  if (tensor)
+    t = tensor_file_find(f, tensor);
+  else if (tensor_file_count(f) == 1)
+    t = tensor_file_at(f, 0);
+  else
+    t = tensor_file_find(f, s->ports[port].name);
+  return t ? bind(s, port, f, t) : no_tensor(s, f, tensor ? tensor : s->ports[port].name);
+}
+
+static bool bind_by_names(SampleSet *s, const TensorFile *f) {
+  int bound = 0;
+  for (int i = 0; i < s->n; i++) {
+    const TensorEntry *t = tensor_file_find(f, s->ports[i].name);
+    if (!t && tensor_file_why_unusable(f, s->ports[i].name))
+      return no_tensor(s, f, s->ports[i].name);
+    if (!t) continue;
+    if (!bind(s, i, f, t)) return false;
+    bound++;
+  }
+  if (bound || s->n == 0) return true;
+  StrBuf inputs = {0}, have = {0};
+  list_ports(s, &inputs);
+  list_tensors(f, &have);
+  input_error(
+      s,
+      "no tensor of '%s' has the name of an input; the model takes %s, the file has %s (say "
+      "which is which with NAME=FILE:TENSOR)",
+      tensor_file_path(f), inputs.data, have.data);
+  strbuf_free(&inputs);
+  strbuf_free(&have);
+  return false;
+}
+
+bool samples_add(SampleSet *s, const char *spec) {
+  const char *eq = strchr(spec, '=');
+  int port = eq ? find_port(s, spec, (size_t)(eq - spec)) : -1;
+  if (eq && port < 0 && !file_exists(spec)) return unknown_port(s, spec, (size_t)(eq - spec));
+  Arena *a = arena_new();
+  char *path = arena_strdup(a, port >= 0 ? eq + 1 : spec), *tensor = NULL;
+  char *colon = strrchr(path, ':');
+  if (colon && !file_exists(path)) {
+    *colon = 0;
+    tensor = colon + 1;
+  }
+  const TensorFile *f = open_file(s, path);
+  if (port < 0 && s->n == 1) port = 0;
+  bool ok = f != NULL;
+  if (ok && tensor && port < 0)
+    ok =
+        input_error(s, "which input is tensor '%s' of '%s' for? Write NAME=%s", tensor, path, spec);
+  else if (ok)
+    ok = port >= 0 ? bind_one(s, port, f, tensor) : bind_by_names(s, f);
+  arena_free(a);
+  return ok;
+}
+
+void samples_random(SampleSet *s, uint64_t seed, int64_t runs) {
+  rng_seed(&s->rng, seed);
+  for (int i = 0; i < s->n; i++)
+    if (s->inputs[i].binding == UNBOUND) s->inputs[i].binding = RANDOM;
+  s->runs = runs;
+}
+
+/* ---- checks ---- */
+
+static bool wrong_shape(SampleSet *s, int i) {
+  const ModelPort *p = &s->ports[i];
+  const TensorEntry *t = s->inputs[i].tensor;
+  StrBuf want = {0}, got = {0};
+  port_print(&want, p->dtype, p->rank, p->shape);
+  port_print(&got, t->dtype, t->rank, t->shape);
+  input_error(s, "input '%s' is declared %s, but '%s' gives %s; %s", p->name, want.data,
+              tensor_file_path(s->inputs[i].file), got.data,
+              p->rank ? "all axes but the first must agree" : "a scalar is wanted");
+  strbuf_free(&want);
+  strbuf_free(&got);
+  return false;
+}
+
+static bool check_type(SampleSet *s, int i) {
+  const ModelPort *p = &s->ports[i];
+  const TensorEntry *t = s->inputs[i].tensor;
+  if (dtype_is_float(p->dtype) || !dtype_is_float(t->dtype)) return true;
+  return input_error(s,
+                     "input '%s' is declared %s, but '%s' gives %s; convert it to an integer type "
+                     "first, if rounding is what you want",
+                     p->name, dtype_name(p->dtype), tensor_file_path(s->inputs[i].file),
+                     dtype_name(t->dtype));
+}
+
+static bool check_shape(SampleSet *s, int i) {
+  const ModelPort *p = &s->ports[i];
+  Input *in = &s->inputs[i];
+  const TensorEntry *t = in->tensor;
+  bool one_sample = p->rank > 0 && t->rank == p->rank - 1;
+  if (t->rank != p->rank && !one_sample) return wrong_shape(s, i);
+  for (int d = p->rank ? 1 : 0; d < p->rank; d++)
+    if (t->shape[one_sample ? d - 1 : d] != p->shape[d]) return wrong_shape(s, i);
+  in->rows = p->rank == 0 || one_sample ? 1 : t->shape[0];
+  if (in->rows == 0)
+    return input_error(s, "'%s' holds no samples for input '%s'", tensor_file_path(in->file),
+                       p->name);
+  if (p->rank > 0 && in->rows != p->shape[0]) in->binding = BATCHED;
+  return true;
+}
+
+static bool disagree(SampleSet *s, int a, int b) {
+  return input_error(
+      s,
+      "input '%s' has %lld samples for %lld a run, but input '%s' has %lld for %lld; "
+      "give them the same number",
+      s->ports[a].name, (long long)s->inputs[a].rows, (long long)s->ports[a].shape[0],
+      s->ports[b].name, (long long)s->inputs[b].rows, (long long)s->ports[b].shape[0]);
+}
+
+/* All inputs cut into batches must be cut alike. An input of exactly the declared shape is
+ * repeated, unless it is batched like the others and therefore too short; one sample may always
+ * stand for all. */
+static bool check_rows(SampleSet *s) {
+  int first = -1;
+  for (int i = 0; i < s->n; i++) {
+    if (s->inputs[i].binding != BATCHED) continue;
+    if (first < 0) first = i;
+    if (s->inputs[i].rows != s->inputs[first].rows ||
+        s->ports[i].shape[0] != s->ports[first].shape[0])
+      return disagree(s, first, i);
+  }
+  if (first < 0) return true;
+  s->batch = s->ports[first].shape[0];
+  s->rows = s->inputs[first].rows;
+  s->runs = ceil_div(s->rows, s->batch);
+  for (int i = 0; i < s->n; i++)
+    if (s->inputs[i].binding == FIXED && s->ports[i].rank > 0 && s->ports[i].shape[0] == s->batch &&
+        s->batch > 1)
+      return disagree(s, first, i);
+  return true;
+}
+
+bool samples_finish(SampleSet *s) {
+  bool ok = true;
+  for (int i = 0; i < s->n; i++) {
+    if (s->inputs[i].binding == UNBOUND) {
+      StrBuf want = {0};
+      port_print(&want, s->ports[i].dtype, s->ports[i].rank, s->ports[i].shape);
+      ok = input_error(s, "input '%s' (%s) is not given; use --input %s=FILE or --random SEED",
+                       s->ports[i].name, want.data, s->ports[i].name);
+      strbuf_free(&want);
+    } else if (s->inputs[i].tensor) {
+      ok = check_type(s, i) && check_shape(s, i) && ok;
+    }
+    s->buffers[i] = mem_realloc(s->buffers[i], port_bytes(&s->ports[i]));
+  }
+  return ok && check_rows(s);
+}
+
+int64_t samples_runs(const SampleSet *s) {
+  return s->runs;
+}
+int64_t samples_rows(const SampleSet *s) {
+  return s->rows;
+}
+int64_t samples_batch(const SampleSet *s) {
+  return s->batch;
+}
+
+/* ---- loading ---- */
+
+/* Converts n elements; false at the first that the declared type cannot hold. */
+static bool convert(SampleSet *s, int i, void *to, const void *from, size_t n) {
+  const ModelPort *p = &s->ports[i];
+  const TensorEntry *t = s->inputs[i].tensor;
+  dtype_convert(p->dtype, to, t->dtype, from, n);
+  bool to_float = dtype_is_float(p->dtype), from_float = dtype_is_float(t->dtype);
+  bool fits = to_float ? !from_float : t->dtype == p->dtype;
+  for (size_t k = 0; k < n && !fits; k++) {
+    double v = dtype_get(t->dtype, from, k), w = dtype_get(p->dtype, to, k);
+    if (to_float ? isfinite(w) : v == w) continue;
+    return input_error(s, "input '%s': '%s' holds %g, which %s", p->name,
+                       tensor_file_path(s->inputs[i].file), v,
+                       !isfinite(v) ? "is not a finite number"
+                       : to_float   ? "is too large for the declared type"
+                                    : "does not fit the declared integer type");
+  }
+  return true;
+}
+
+static void draw(SampleSet *s, int i) {
+  const ModelPort *p = &s->ports[i];
+  size_t n = (size_t)port_elements(p);
+  for (size_t k = 0; k < n; k++) {
+    double v = 0;
+    if (dtype_is_float(p->dtype))
+      v = rng_normal(&s->rng);
+    else if (p->dtype == DT_S8)
+      v = (double)rng_range(&s->rng, INT8_MIN, INT8_MAX);
+    dtype_set(p->dtype, s->buffers[i], k, v);
+  }
+}
+
+static bool load_batch(SampleSet *s, int i, int64_t run) {
+  const ModelPort *p = &s->ports[i];
+  const TensorEntry *t = s->inputs[i].tensor;
+  size_t row = (size_t)(port_elements(p) / p->shape[0]);
+  size_t from_bytes = row * dtype_size(t->dtype), to_bytes = row * dtype_size(p->dtype);
+  int64_t first = run * s->batch, left = s->rows - first;
+  int64_t whole = left < s->batch ? left : s->batch;
+  char *to = s->buffers[i];
+  if (!convert(s, i, to, (const char *)t->data + (size_t)first * from_bytes, row * (size_t)whole))
+    return false;
+  for (int64_t k = whole; k < s->batch; k++) /* repeat the batch's own samples */
+    memcpy(to + (size_t)k * to_bytes, to + (size_t)(k % whole) * to_bytes, to_bytes);
+  return true;
+}
+
+const void *const *samples_load(SampleSet *s, int64_t run) {
+  for (int i = 0; i < s->n; i++) {
+    const Input *in = &s->inputs[i];
+    bool ok = true;
+    if (in->binding == RANDOM)
+      draw(s, i);
+    else if (in->binding == BATCHED)
+      ok = load_batch(s, i, run);
+    else if (run == 0)
+      ok = convert(s, i, s->buffers[i], in->tensor->data, (size_t)port_elements(&s->ports[i]));
+    if (!ok) return NULL;
+  }
+  return (const void *const *)s->buffers;
+}
