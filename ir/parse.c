@@ -495,6 +495,13 @@ static bool parse_level(Parser *p, IrFunc *f) {
   return expected(p, "graph, nest or program");
 }
 
+/* attributes {a = 1}: the word tells them from the body. */
+static bool parse_func_attrs(Parser *p, IrFunc *f) {
+  if (!at_word(p, "attributes")) return true;
+  advance(p);
+  return at_punct(p, '{') ? parse_attrs(p, NULL, f) : expected(p, "`{`");
+}
+
 static bool parse_func(Parser *p) {
   SrcLoc loc = token_loc(p, &p->tok);
   if (!at_word(p, "func")) return expected(p, "`func`");
@@ -508,7 +515,7 @@ static bool parse_func(Parser *p) {
   f->loc = loc;
   p->scope = &scope;
   bool ok = parse_args(p, f->body) && parse_results(p, &results) && parse_level(p, f) &&
-            parse_attrs(p, NULL, f) && parse_loc(p, &f->loc) && need_punct(p, '{') &&
+            parse_func_attrs(p, f) && parse_loc(p, &f->loc) && need_punct(p, '{') &&
             parse_block(p, f->body, 0) && need_punct(p, '}');
   scope_leave(p, &scope, NULL);
   f->result_names = results.names;

@@ -239,6 +239,7 @@ static void print_func(Printer *p, const IrFunc *f) {
   print_args(p, f->body);
   print_results(p, f);
   strbuf_printf(p->out, " level %s", level_name(f->level));
+  if (f->nattrs) strbuf_puts(p->out, " attributes");
   print_attrs(p, f->attrs, f->nattrs, NULL);
   print_loc(p, f->loc);
   strbuf_puts(p->out, " {");
