@@ -1,0 +1,377 @@
+/* Between scanner and parser: which line ends end a statement, what a syntax error says, and the
+ * texts with {expressions} inside. */
+#include "frontend/parse_internal.h"
+
+#include <string.h>
+
+#include "frontend/mdl.tab.h"
+
+int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p);
+int mdl_yylex_init_extra(Parser *p, void **scanner);
+int mdl_yylex_destroy(void *scanner);
+void *mdl_yy_scan_bytes(const char *bytes, int len, void *scanner);
+void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_name,
+                         const char *const *expected, int nexpected, bool expression);
+
+#define MAX_FILE (64 << 20)
+
+/* ---- errors ---- */
+
+void parser_error(Parser *p, SrcLoc loc, const char *fmt, ...) {
+  p->failed = true;
+  if (loc.line == p->last_error.line && loc.col == p->last_error.col) return;
+  p->last_error = loc;
+  va_list ap;
+  va_start(ap, fmt);
+  diag_report(p->pc->diag, DIAG_ERROR, loc, "E-parse", fmt, ap);
+  va_end(ap);
+}
+
+static bool listed(const char *name, const char *const *list, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(name, list[i]) == 0) return true;
+  return false;
+}
+
+/* Tokens that begin an expression: said as "an expression". */
+static const char *const starters[] = {"number",   "real number", "name",   "text",
+                                       "`weight`", "`(`",         "`[`",    "`-`",
+                                       "`not`",    "`true`",      "`false`"};
+/* Tokens that could go on with an expression: true, but never what the reader forgot. */
+static const char *const operators[] = {"`+`",  "`-`",   "`*`",  "`/`",  "`%`",  "`@`",
+                                        "`<`",  "`>`",   "`==`", "`!=`", "`<=`", "`>=`",
+                                        "`or`", "`and`", "`'`",  "`(`",  "`[`"};
+
+static void describe_expected(StrBuf *b, const char *const *expected, int n, bool expression) {
+  const char *kept[8];
+  int k = 0;
+  if (expression) kept[k++] = "an expression";
+  for (int i = 0; i < n; i++) {
+    bool drop = expression ? listed(expected[i], starters, NPU_COUNTOF(starters))
+                           : listed(expected[i], operators, NPU_COUNTOF(operators));
+    if (drop || strcmp(expected[i], "end of file") == 0) continue;
+    if (k == (int)NPU_COUNTOF(kept)) return; /* too many to help */
+    kept[k++] = expected[i];
+  }
+  if (expression && k > 4) k = 1;
+  for (int i = 0; i < k; i++)
+    strbuf_printf(b, "%s%s", i == 0 ? "expected " : i == k - 1 ? " or " : ", ", kept[i]);
+}
+
+static const char *misspelt_keyword(const Parser *p) {
+  static const char *const words[] = {"model",  "fn",      "import", "const", "state",
+                                      "weight", "weights", "for",    "else",  "return"};
+  const char *tried[] = {p->prev_name, p->last_name};
+  for (size_t i = 0; i < NPU_COUNTOF(tried); i++) {
+    if (!tried[i] || strlen(tried[i]) < 2) continue;
+    const char *near = str_nearest(tried[i], words, NPU_COUNTOF(words));
+    if (near && str_distance(tried[i], near) <= strlen(near) / 3) return near;
+  }
+  return NULL;
+}
+
+void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_name,
+                         const char *const *expected, int nexpected, bool expression) {
+  StrBuf text = {0};
+  describe_expected(&text, expected, nexpected, expression);
+  bool end = strcmp(found_name, "end of line") == 0 || found == 0;
+  strbuf_printf(&text, "%s", text.len ? ", found " : "unexpected ");
+  if (p->last == TOK_NAME && p->last_name)
+    strbuf_printf(&text, "`%s`", p->last_name);
+  else
+    strbuf_puts(&text, p->ended_by_file && end ? "end of file" : found_name);
+  const char *keyword = misspelt_keyword(p);
+  if (keyword) strbuf_printf(&text, "; did you mean `%s`?", keyword);
+  bool repeated = loc.line == p->last_error.line && loc.col == p->last_error.col;
+  parser_error(p, loc, "%s", text.data);
+  if (end && !repeated && p->open > 0) {
+    const OpenBracket *o = &p->stack[p->open - 1];
+    if (o->token != '{' || p->ended_by_file)
+      diag_note(p->pc->diag, o->loc, "this `%c` is not closed", o->token);
+  }
+  strbuf_free(&text);
+  parser_close_brackets(p);
+}
+
+void parser_close_brackets(Parser *p) {
+  while (p->open > 0 && p->stack[p->open - 1].token != '{') p->open--;
+}
+
+/* ---- line ends ---- */
+
+static bool in_brackets(const Parser *p) {
+  return p->open > 0 && p->stack[p->open - 1].token != '{';
+}
+
+/* No statement ends with this token, so the next line goes on with it. */
+static bool wants_more(int token) {
+  switch (token) {
+  case 0:
+  case TOK_START_FILE:
+  case TOK_END:
+  case '{':
+  case '(':
+  case '[':
+  case ',':
+  case ':':
+  case '+':
+  case '-':
+  case '*':
+  case '/':
+  case '%':
+  case '@':
+  case '<':
+  case '>':
+  case TOK_EQ:
+  case TOK_NE:
+  case TOK_LE:
+  case TOK_GE:
+  case TOK_AND:
+  case TOK_OR:
+  case TOK_NOT:
+  case TOK_ARROW:
+  case TOK_WITH:
+  case TOK_IN:
+  case TOK_DOTS: return true;
+  default: return false;
+  }
+}
+
+static bool ends_operand(int token) {
+  switch (token) {
+  case TOK_NAME:
+  case TOK_INT:
+  case TOK_REAL:
+  case TOK_TEXT:
+  case TOK_TRUE:
+  case TOK_FALSE:
+  case ')':
+  case ']':
+  case '\'': return true;
+  default: return false;
+  }
+}
+
+/* After an operand and a line end inside brackets, this can only be a new statement: a bracket is
+ * missing. */
+static bool starts_statement(int token) {
+  switch (token) {
+  case TOK_NAME:
+  case TOK_INT:
+  case TOK_REAL:
+  case TOK_TEXT:
+  case TOK_CONST:
+  case TOK_STATE:
+  case TOK_WEIGHT:
+  case TOK_WEIGHTS:
+  case TOK_FOR:
+  case TOK_IF:
+  case TOK_RETURN:
+  case TOK_FN:
+  case TOK_MODEL:
+  case TOK_IMPORT:
+  case '}':
+  case 0: return true;
+  default: return false;
+  }
+}
+
+static int scan(Parser *p, MDL_YYSTYPE *value, SrcLoc *loc) {
+  if (!p->ahead) {
+    int token = mdl_scan(value, loc, p->scanner);
+    if (token == 0) *loc = (SrcLoc){p->label, p->line, p->col, p->line, p->col};
+    return token;
+  }
+  p->ahead = false;
+  *loc = p->ahead_loc;
+  memcpy(value, &p->ahead_value, sizeof p->ahead_value);
+  return p->ahead_token;
+}
+
+static void push_back(Parser *p, int token, const MDL_YYSTYPE *value, SrcLoc loc) {
+  p->ahead = true;
+  p->ahead_token = token;
+  p->ahead_loc = loc;
+  memcpy(&p->ahead_value, value, sizeof p->ahead_value);
+}
+
+static bool is_newline(int token, SrcLoc loc) {
+  return token == TOK_END && loc.end_line > loc.line;
+}
+
+/* Whether the line end that was just read ends a statement; what follows is left to be read. */
+static bool newline_counts(Parser *p) {
+  MDL_YYSTYPE value = {0};
+  SrcLoc loc;
+  int next;
+  do next = scan(p, &value, &loc);
+  while (is_newline(next, loc));
+  push_back(p, next, &value, loc);
+  if (wants_more(p->last)) return false;
+  if (in_brackets(p)) return ends_operand(p->last) && starts_statement(next);
+  return next != '{' && next != TOK_ARROW && next != TOK_WITH && next != TOK_ELSE;
+}
+
+static void track_brackets(Parser *p, int token, SrcLoc loc) {
+  if (token == '(' || token == '[' || token == '{') {
+    if (p->open < MAX_OPEN)
+      p->stack[p->open++] = (OpenBracket){token, loc};
+    else
+      p->too_deep = true;
+  } else if (token == '}') {
+    parser_close_brackets(p);
+    if (p->open > 0) p->open--;
+  } else if ((token == ')' || token == ']') && in_brackets(p))
+    p->open--;
+}
+
+int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p) {
+  int token;
+  if (p->start_token) {
+    token = p->start_token;
+    p->start_token = 0;
+    *loc = (SrcLoc){p->label, p->line, p->col, p->line, p->col};
+    p->last = token == TOK_START_FILE ? token : TOK_INT;
+    p->expression = token == TOK_START_EXPR;
+    return token;
+  }
+  do {
+    token = scan(p, value, loc);
+    if (!is_newline(token, *loc)) break;
+    loc->end_line = loc->line, loc->end_col = loc->col + 1;
+  } while (p->expression || !newline_counts(p));
+  /* A statement also ends before `}` and at the end of the file. */
+  if ((token == '}' || token == 0) && !p->expression && p->last != TOK_END && p->last != '{' &&
+      p->last != TOK_START_FILE) {
+    p->ended_by_file = token == 0;
+    push_back(p, token, value, *loc);
+    token = TOK_END;
+  }
+  if (token == 0) p->ended_by_file = true;
+  track_brackets(p, token, *loc);
+  if (p->too_deep) {
+    parser_error(p, *loc, "this is nested too deeply: at most %d brackets may be open", MAX_OPEN);
+    token = 0;
+  }
+  p->prev_name = p->last == TOK_NAME ? p->last_name : NULL;
+  p->last_name = token == TOK_NAME ? value->s : NULL;
+  p->last = token;
+  return token;
+}
+
+/* ---- pieces the grammar asks for ---- */
+
+static bool parse(Parser *p, int start_token, const char *text, size_t len) {
+  p->start_token = start_token;
+  mdl_yylex_init_extra(p, &p->scanner);
+  mdl_yy_scan_bytes(text, (int)len, p->scanner);
+  bool ok = mdl_yyparse(p) == 0 && !p->failed;
+  mdl_yylex_destroy(p->scanner);
+  return ok;
+}
+
+/* The expression between braces at raw[at..end). */
+static Node *text_expression(Parser *p, SrcLoc loc, const char *raw, size_t at, size_t end) {
+  Parser *sub = mem_alloc(sizeof *sub);
+  sub->pc = p->pc;
+  sub->label = p->label;
+  sub->line = loc.line;
+  sub->col = loc.col + 1 + (uint32_t)at;
+  if (!parse(sub, TOK_START_EXPR, raw + at, end - at)) {
+    p->failed = true;
+    sub->expr = node_new(p->pc->arena, NODE_BROKEN, loc);
+  }
+  Node *expr = sub->expr;
+  for (Node *call = sub->calls.first, *next; call; call = next) {
+    next = call->next;
+    call->next = NULL;
+    node_append(&p->calls, call);
+  }
+  mem_free(sub);
+  return expr;
+}
+
+Node *parser_text(Parser *p, SrcLoc loc, const char *raw) {
+  Node *text = node_new(p->pc->arena, NODE_TEXT, loc);
+  StrBuf part = {0};
+  size_t len = strlen(raw);
+  for (size_t i = 0; i < len; i++) {
+    SrcLoc at = {loc.file, loc.line, loc.col + 1 + (uint32_t)i, loc.line,
+                 loc.col + 2 + (uint32_t)i};
+    char c = raw[i];
+    if (c == '\\' && i + 1 < len) {
+      char e = raw[++i];
+      if (e == 'n' || e == 't')
+        strbuf_putc(&part, e == 'n' ? '\n' : '\t');
+      else if (e == '"' || e == '\\')
+        strbuf_putc(&part, e);
+      else
+        parser_error(p, at, "unknown escape `\\%c`: there are \\\" \\\\ \\n \\t", e);
+    } else if ((c == '{' || c == '}') && raw[i + 1] == c) {
+      strbuf_putc(&part, c);
+      i++;
+    } else if (c == '{') {
+      const char *close = strchr(raw + i, '}');
+      if (!close) {
+        parser_error(p, at, "this `{` is not closed; write `{{` for a brace itself");
+        break;
+      }
+      if (part.len)
+        node_append(&text->list, node_named(p->pc->arena, NODE_TEXT_PART, loc,
+                                            arena_strndup(p->pc->arena, part.data, part.len)));
+      part.len = 0;
+      node_append(&text->list, text_expression(p, loc, raw, i + 1, (size_t)(close - raw)));
+      i = (size_t)(close - raw);
+    } else if (c == '}') {
+      parser_error(p, at, "this `}` closes nothing; write `}}` for a brace itself");
+    } else {
+      strbuf_putc(&part, c);
+    }
+  }
+  if (part.len)
+    node_append(&text->list, node_named(p->pc->arena, NODE_TEXT_PART, loc,
+                                        arena_strndup(p->pc->arena, part.data, part.len)));
+  strbuf_free(&part);
+  return text;
+}
+
+Node *parser_call(Parser *p, Node *callee, NodeList args, SrcLoc loc) {
+  Node *call = node_new(p->pc->arena, NODE_CALL, loc);
+  Node *name = callee->kind == NODE_INDEX ? callee->a : callee;
+  if (callee->kind == NODE_BROKEN) return callee;
+  if (name->kind != NODE_NAME) {
+    parser_error(p, callee->loc, "only a name can be called");
+    call->kind = NODE_BROKEN;
+    return call;
+  }
+  call->name = name->name;
+  call->name_loc = name->loc;
+  call->list = args;
+  NODE_EACH(item, callee->kind == NODE_INDEX ? callee->list : (NodeList){0}) {
+    if (item->kind == NODE_RANGE || item->kind == NODE_ELLIPSIS)
+      parser_error(p, item->loc, "a compile-time argument is a value, not a range");
+  }
+  if (callee->kind == NODE_INDEX) call->list2 = callee->list;
+  node_append(&p->calls, node_named(p->pc->arena, NODE_NAME, name->loc, name->name));
+  return call;
+}
+
+bool parse_file(const ParseContext *pc, const char *label, const char *text, size_t len,
+                NodeList *decls, bool *lost) {
+  Parser *p = mem_alloc(sizeof *p);
+  p->pc = pc;
+  p->label = label;
+  p->line = p->col = 1;
+  bool ok = false;
+  if (len > MAX_FILE) {
+    diag_error(pc->diag, (SrcLoc){label, 0, 0, 0, 0}, "E-limit",
+               "a model file is at most 64 MiB, this one is %zu bytes", len);
+  } else {
+    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3, len -= 3;
+    ok = parse(p, TOK_START_FILE, text, len);
+  }
+  *decls = p->decls;
+  *lost |= p->lost || !ok;
+  mem_free(p);
+  return ok;
+}

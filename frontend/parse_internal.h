@@ -1,0 +1,50 @@
+/* What the generated scanner and parser share with parse.c. */
+#ifndef NPU_FRONTEND_PARSE_INTERNAL_H
+#define NPU_FRONTEND_PARSE_INTERNAL_H
+#include "frontend/parse.h"
+
+#define MAX_OPEN 256 /* brackets open at once */
+
+typedef struct {
+  int token; /* '(' '[' '{' */
+  SrcLoc loc;
+} OpenBracket;
+
+typedef struct Parser {
+  const ParseContext *pc;
+  const char *label;
+  void *scanner;
+  uint32_t line, col; /* scanner's position */
+  int start_token;    /* given to the parser first; 0 once given */
+  /* line-end rule */
+  int last;                          /* last token handed to the parser */
+  const char *last_name, *prev_name; /* text of the last token and of the one before, when names */
+  bool ended_by_file;                /* the end of the file was reached */
+  bool expression;                   /* parsing one expression, not a file */
+  bool ahead;                        /* a token was read ahead */
+  int ahead_token;
+  SrcLoc ahead_loc;
+  union {
+    int64_t i;
+    double r;
+    const char *s;
+  } ahead_value;
+  int open;
+  OpenBracket stack[MAX_OPEN];
+  /* results */
+  NodeList decls;
+  Node *expr;     /* of an expression parse */
+  NodeList calls; /* calls met since the last declaration */
+  SrcLoc last_error;
+  bool failed, lost, too_deep;
+} Parser;
+
+/* A diagnostic of the parser: at most one per place. */
+void parser_error(Parser *p, SrcLoc loc, const char *fmt, ...) NPU_PRINTF(3, 4);
+/* Splits a text token at its {expressions}. */
+Node *parser_text(Parser *p, SrcLoc loc, const char *raw);
+/* A call, from callee (a name, or a name with [compile-time arguments]) and arguments. */
+Node *parser_call(Parser *p, Node *callee, NodeList args, SrcLoc loc);
+/* Leaves all ( and [ opened since the last {. */
+void parser_close_brackets(Parser *p);
+#endif

@@ -1,0 +1,357 @@
+/* Weights: the model's files, tensors looked up by name, and `weight w: type = initializer`. */
+#include <limits.h>
+#include <string.h>
+
+#include "frontend/lower.h"
+
+/* ---- files ---- */
+
+void weights_open(Lower *l, const char *path, SrcLoc loc) {
+  Weights *w = &l->weights;
+  TensorFile *f = ir_module_file(l->m, path);
+  if (!f) {
+    f = tensor_file_open(path, l->m->diag, loc);
+    if (!f) {
+      w->incomplete = true;
+      return;
+    }
+    f = ir_module_attach(l->m, f);
+  }
+  for (size_t i = 0; i < w->nfiles; i++)
+    if (w->files[i] == f) return;
+  TensorFile **files = ARENA_ARRAY(l->arena, TensorFile *, w->nfiles + 1);
+  if (w->nfiles) memcpy(files, w->files, w->nfiles * sizeof *files);
+  files[w->nfiles++] = f;
+  w->files = files;
+}
+
+void weights_statement(Lower *l, const Node *n) {
+  Value name = eval_one(l, n->a);
+  if (name.kind != VALUE_TEXT) {
+    l->weights.incomplete = true;
+    return;
+  }
+  bool beside = n->loc.file && strcmp(n->loc.file, "<stdin>") != 0;
+  weights_open(l, beside ? path_beside(l->arena, n->loc.file, name.s) : name.s, n->a->loc);
+}
+
+void weights_free(Lower *l) {
+  HASH_CLEAR(hh, l->weights.uses);
+}
+
+/* ---- values ---- */
+
+/* First element that is infinite or not a number; n when all are finite. */
+static size_t find_nonfinite32(const unsigned char *bytes, size_t n) {
+  enum { BLOCK = 1024 };
+  for (size_t at = 0; at < n; at += BLOCK) {
+    size_t stop = n - at < BLOCK ? n - at : BLOCK;
+    uint32_t bad = 0;
+    for (size_t i = 0; i < stop; i++) {
+      uint32_t x;
+      memcpy(&x, bytes + (at + i) * 4, 4);
+      bad |= (x & 0x7fffffffu) >= 0x7f800000u;
+    }
+    for (size_t i = 0; bad && i < stop; i++) {
+      uint32_t x;
+      memcpy(&x, bytes + (at + i) * 4, 4);
+      if ((x & 0x7fffffffu) >= 0x7f800000u) return at + i;
+    }
+  }
+  return n;
+}
+
+static size_t find_nonfinite16(const unsigned char *bytes, size_t n) {
+  enum { BLOCK = 1024 };
+  for (size_t at = 0; at < n; at += BLOCK) {
+    size_t stop = n - at < BLOCK ? n - at : BLOCK;
+    uint16_t bad = 0;
+    for (size_t i = 0; i < stop; i++) {
+      uint16_t x;
+      memcpy(&x, bytes + (at + i) * 2, 2);
+      bad |= (uint16_t)((x & 0x7fffu) >= 0x7f80u);
+    }
+    for (size_t i = 0; bad && i < stop; i++) {
+      uint16_t x;
+      memcpy(&x, bytes + (at + i) * 2, 2);
+      if ((x & 0x7fffu) >= 0x7f80u) return at + i;
+    }
+  }
+  return n;
+}
+
+static size_t find_nonfinite(DType dtype, const void *bytes, size_t n) {
+  if (dtype == DT_F32) return find_nonfinite32(bytes, n);
+  if (dtype == DT_BF16) return find_nonfinite16(bytes, n);
+  return n;
+}
+
+/* What a file's element type is in the module. */
+static DType machine_dtype(DType t) {
+  switch (t) {
+  case DT_F16:
+  case DT_F64: return DT_F32;
+  case DT_U8:
+  case DT_S16:
+  case DT_S64: return DT_S32;
+  case DT_BOOL: return DT_S8;
+  default: return t;
+  }
+}
+
+static void describe_position(StrBuf *b, const TensorEntry *e, size_t flat) {
+  int64_t index[TENSOR_MAX_RANK];
+  size_t rest = flat;
+  for (int a = e->rank - 1; a >= 0; a--) {
+    index[a] = (int64_t)(rest % (size_t)e->shape[a]);
+    rest /= (size_t)e->shape[a];
+  }
+  strbuf_putc(b, '[');
+  for (int a = 0; a < e->rank; a++) strbuf_printf(b, "%s%lld", a ? ", " : "", (long long)index[a]);
+  strbuf_putc(b, ']');
+}
+
+static bool check_finite(Lower *l, const TensorEntry *e, const char *path, DType dtype,
+                         const void *bytes, size_t n, SrcLoc loc) {
+  size_t at = find_nonfinite(dtype, bytes, n);
+  if (at == n) return true;
+  StrBuf b = {0};
+  describe_position(&b, e, at);
+  double v = dtype_get(dtype, bytes, at);
+  lower_error(l, loc, "E-weight",
+              "tensor `%s` of %s is not finite: element %s is %s; retrain or repair the file",
+              e->name, path, b.data,
+              v != v  ? "NaN"
+              : v > 0 ? "infinite"
+                      : "-infinite");
+  strbuf_free(&b);
+  return false;
+}
+
+static bool check_s64(Lower *l, const TensorEntry *e, const char *path, SrcLoc loc) {
+  if (e->dtype != DT_S64) return true;
+  for (size_t i = 0; i < e->bytes / 8; i++) {
+    int64_t x;
+    memcpy(&x, (const unsigned char *)e->data + i * 8, 8);
+    if (x >= INT32_MIN && x <= INT32_MAX) continue;
+    StrBuf b = {0};
+    describe_position(&b, e, i);
+    lower_error(l, loc, "E-weight", "tensor `%s` of %s: element %s is %lld, which does not fit s32",
+                e->name, path, b.data, (long long)x);
+    strbuf_free(&b);
+    return false;
+  }
+  return true;
+}
+
+static bool usable_shape(Lower *l, const TensorEntry *e, const char *path, SrcLoc loc) {
+  if (e->rank > IR_MAX_RANK) {
+    lower_error(l, loc, "E-weight", "tensor `%s` of %s has %d axes; at most %d are possible",
+                e->name, path, e->rank, IR_MAX_RANK);
+    return false;
+  }
+  for (int a = 0; a < e->rank; a++)
+    if (e->shape[a] < 1) {
+      lower_error(l, loc, "E-weight", "tensor `%s` of %s is empty: axis %d is %lld", e->name, path,
+                  a, (long long)e->shape[a]);
+      return false;
+    }
+  return true;
+}
+
+/* The tensor as constant data: mapped where the machine knows its element type, else converted. */
+static const IrAttr *entry_data(Lower *l, const TensorEntry *e, const char *path, SrcLoc loc) {
+  DType dtype = machine_dtype(e->dtype);
+  if (!usable_shape(l, e, path, loc) || !check_s64(l, e, path, loc)) return NULL;
+  const IrType *type = ir_type_tensor(l->m, dtype, e->rank, e->shape);
+  size_t n = (size_t)ir_type_elements(type);
+  if (dtype == e->dtype) {
+    if (!check_finite(l, e, path, dtype, e->data, n, loc)) return NULL;
+    return ir_attr_data_file(l->m, type, e->data, path, e->name);
+  }
+  void *bytes;
+  const IrAttr *data = ir_attr_data_new(l->m, type, &bytes);
+  dtype_convert(dtype, bytes, e->dtype, e->data, n);
+  return check_finite(l, e, path, dtype, bytes, n, loc) ? data : NULL;
+}
+
+/* ---- lookup ---- */
+
+/* The one array of an .npy file has no name: it is called as the file, without folder and ending.
+ */
+static bool names_npy(const TensorFile *f, const char *name) {
+  if (tensor_file_count(f) != 1 || tensor_file_at(f, 0)->name[0]) return false;
+  const char *path = tensor_file_path(f), *base = strrchr(path, '/');
+  base = base ? base + 1 : path;
+  size_t len = strlen(base);
+  if (str_ends_with(base, ".npy")) len -= 4;
+  return strlen(name) == len && memcmp(name, base, len) == 0;
+}
+
+static const TensorEntry *find_entry(const Lower *l, const char *name, const char **path) {
+  for (size_t i = 0; i < l->weights.nfiles; i++) {
+    const TensorFile *f = l->weights.files[i];
+    const TensorEntry *e = tensor_file_find(f, name);
+    if (!e && names_npy(f, name)) e = tensor_file_at(f, 0);
+    *path = tensor_file_path(f);
+    if (e) return e;
+  }
+  return NULL;
+}
+
+static void report_missing(Lower *l, const char *name, SrcLoc loc) {
+  const Weights *w = &l->weights;
+  if (w->incomplete) return; /* the file that could not be opened is the problem */
+  if (w->nfiles == 0) {
+    lower_error(
+        l, loc, "E-weight",
+        "there is no weight file to find `%s` in; name one with: weights \"file.safetensors\"",
+        name);
+    return;
+  }
+  size_t n = 0, count = 0;
+  for (size_t i = 0; i < w->nfiles; i++) n += tensor_file_count(w->files[i]);
+  const char **names = ARENA_ARRAY(l->arena, const char *, n + 1);
+  StrBuf where = {0};
+  for (size_t i = 0; i < w->nfiles; i++) {
+    strbuf_printf(&where, "%s%s", i ? ", " : "", tensor_file_path(w->files[i]));
+    for (size_t j = 0; j < tensor_file_count(w->files[i]); j++)
+      names[count++] = tensor_file_at(w->files[i], j)->name;
+  }
+  const char *near = str_nearest(name, names, count);
+  if (near)
+    lower_error(l, loc, "E-weight", "there is no tensor `%s` in %s; did you mean `%s`?", name,
+                where.data, near);
+  else
+    lower_error(l, loc, "E-weight", "there is no tensor `%s` among the %zu of %s", name, count,
+                where.data);
+  strbuf_free(&where);
+}
+
+Value weight_lookup(Lower *l, const char *name, SrcLoc loc) {
+  const char *path = NULL;
+  const TensorEntry *e = find_entry(l, name, &path);
+  if (!e) {
+    report_missing(l, name, loc);
+    return value_poison();
+  }
+  WeightUse *use = NULL;
+  HASH_FIND_PTR(l->weights.uses, &e, use);
+  if (use) return use->value;
+  use = ARENA_NEW(l->arena, WeightUse);
+  use->entry = e;
+  use->value = value_poison();
+  const IrAttr *data = entry_data(l, e, path, loc);
+  if (data) {
+    IrAttrInit attr = {"data", data};
+    use->value = lower_results(lower_op(l, loc, IR_OP_WEIGHT, 0, NULL, 1, &attr), loc, l->arena);
+    if (use->value.kind == VALUE_TENSOR) use->value.tensor->name = ir_str(l->m, name);
+  }
+  HASH_ADD_PTR(l->weights.uses, entry, use);
+  return use->value;
+}
+
+/* ---- initializers ---- */
+
+static const struct {
+  const char *name;
+  const char *args[3]; /* attributes of the weight op */
+} initializers[] = {{"normal", {"seed", "std", "mean"}},
+                    {"uniform", {"seed", "lo", "hi"}},
+                    {"zeros", {NULL}},
+                    {"ones", {NULL}}};
+
+static int find_initializer(Lower *l, const Node *init) {
+  const char *names[NPU_COUNTOF(initializers)];
+  for (size_t k = 0; k < NPU_COUNTOF(initializers); k++) {
+    names[k] = initializers[k].name;
+    if (init->name && strcmp(names[k], init->name) == 0) return (int)k;
+  }
+  const char *near = init->name ? str_nearest(init->name, names, NPU_COUNTOF(names)) : NULL;
+  if (near)
+    lower_error(l, init->loc, "E-weight", "`%s` is no initializer; did you mean `%s`?", init->name,
+                near);
+  else
+    lower_error(l, init->loc, "E-weight",
+                "expected an initializer: normal(seed, std, mean), uniform(seed, lo, hi), zeros() "
+                "or ones()");
+  return -1;
+}
+
+static bool initializer_arg(Lower *l, int k, const Node *arg, IrAttrInit *out) {
+  Value v = eval_one(l, arg->a);
+  const char *name = NULL, *const *known = initializers[k].args;
+  size_t nknown = 0;
+  while (nknown < 3 && known[nknown]) nknown++;
+  for (size_t i = 0; i < nknown; i++)
+    if (arg->name && strcmp(arg->name, known[i]) == 0) name = known[i];
+  if (!name) {
+    const char *near = arg->name ? str_nearest(arg->name, known, nknown) : NULL;
+    if (!arg->name)
+      lower_error(l, arg->loc, "E-arg", "the arguments of an initializer are named: seed = 1");
+    else if (near)
+      lower_error(l, arg->name_loc, "E-arg", "`%s` has no argument `%s`; did you mean `%s`?",
+                  initializers[k].name, arg->name, near);
+    else
+      lower_error(l, arg->name_loc, "E-arg", "`%s` has no argument `%s`", initializers[k].name,
+                  arg->name);
+    return false;
+  }
+  if (v.kind == VALUE_POISON) return false;
+  bool seed = strcmp(name, "seed") == 0;
+  if (seed ? v.kind != VALUE_INT : !value_is_number(v)) {
+    lower_error(l, arg->a->loc, "E-arg", "`%s` is %s", name, seed ? "an integer" : "a number");
+    return false;
+  }
+  *out = (IrAttrInit){name, seed ? ir_attr_int(l->m, v.i) : ir_attr_float(l->m, value_number(v))};
+  return true;
+}
+
+static Value initialized(Lower *l, const Node *n, const IrType *type) {
+  const Node *init = n->b;
+  IrAttrInit attrs[8];
+  size_t count = 0;
+  if (init->kind != NODE_CALL && init->kind != NODE_NAME) {
+    if (init->kind == NODE_BROKEN) return value_poison();
+    Node unnamed = *init;
+    unnamed.name = NULL;
+    find_initializer(l, &unnamed);
+    return value_poison();
+  }
+  int k = find_initializer(l, init);
+  if (k < 0) return value_poison();
+  bool ok = true, hi = false;
+  NODE_EACH(arg, init->list) {
+    IrAttrInit a = {0};
+    if (!initializer_arg(l, k, arg, &a)) ok = false;
+    for (size_t i = 0; ok && i < count; i++)
+      if (strcmp(attrs[i].name, a.name) == 0) {
+        lower_error(l, arg->loc, "E-arg", "argument `%s` is given twice", a.name);
+        ok = false;
+      }
+    if (!ok) continue;
+    hi |= strcmp(a.name, "hi") == 0;
+    attrs[count++] = a;
+  }
+  if (!ok || !type) return value_poison();
+  if (strcmp(initializers[k].name, "uniform") == 0 && !hi)
+    attrs[count++] = (IrAttrInit){"hi", ir_attr_float(l->m, 1.0)};
+  StrBuf text = {0};
+  ir_type_print(&text, type);
+  attrs[count++] = (IrAttrInit){"type", ir_attr_str(l->m, text.data)};
+  attrs[count++] = (IrAttrInit){"init", ir_attr_str(l->m, initializers[k].name)};
+  strbuf_free(&text);
+  return lower_results(lower_op(l, n->loc, IR_OP_WEIGHT, 0, NULL, count, attrs), n->loc, l->arena);
+}
+
+void exec_weight(Lower *l, const Node *n) {
+  Binding *old = scope_find(l->scope, n->name);
+  if (old && old->decl != n) {
+    lower_error(l, n->name_loc, "E-duplicate", "`%s` is defined twice", n->name);
+    lower_note(l, old->loc, "first defined here");
+    return;
+  }
+  const IrType *type = eval_type(l, n->a, n->name);
+  Value v = initialized(l, n, type);
+  scope_bind(l, n->name, BIND_VARIABLE, v, n->loc, n);
+}
