@@ -92,48 +92,42 @@ static uint32_t over_mask(const IrOp *reduce) {
   return mask;
 }
 
-/* Dimensions an argument varies over: its map's, and through indirect axes those of the index
+/* Dimensions an argument varies over: its map's, and through indirect axes those of earlier index
  * operands. */
-static uint32_t arg_dims(const IrOp *kernel, int i, int depth) {
+static uint32_t arg_dims(const IrOp *kernel, int i, PtrMap *memo) {
   const IrMap *map = ir_kernel_in_map(kernel, i);
   if (!map) return 0;
   uint32_t dims = ir_map_dims(map);
-  for (int a = 0; a < map->rank && depth < 64; a++)
-    if (map->axis[a].index >= 0) dims |= arg_dims(kernel, map->axis[a].index, depth + 1);
+  for (int a = 0; a < map->rank; a++) {
+    int index = map->axis[a].index;
+    if (index >= 0 && index < i)
+      dims |= (uint32_t)(uintptr_t)ptr_map_get(memo, kernel->region->args[index]);
+  }
   return dims;
 }
 
-static uint32_t op_dims(const IrOp *kernel, const IrOp *op, PtrMap **memo);
-
-static uint32_t scalar_dims(const IrOp *kernel, const IrValue *v, PtrMap **memo) {
-  if (!v->def) return v->block == kernel->region ? arg_dims(kernel, v->index, 0) : 0;
-  if (v->def->parent != kernel->region) return 0;
-  PtrMap *known = NULL;
-  const void *key = v->def;
-  HASH_FIND_PTR(*memo, &key, known);
-  if (known) return (uint32_t)(uintptr_t)known->value;
-  uint32_t dims = op_dims(kernel, v->def, memo);
-  ptr_map_put(memo, v->def, (void *)(uintptr_t)dims);
-  return dims;
-}
-
-static uint32_t op_dims(const IrOp *kernel, const IrOp *op, PtrMap **memo) {
+static uint32_t op_dims(const IrOp *op, PtrMap *memo) {
   if (op->kind == IR_OP_INDEX) {
     int64_t dim = ir_get_int(op, "dim", 0);
     return dim >= 0 && dim < IR_MAX_DIMS ? 1u << dim : 0;
   }
   uint32_t dims = 0;
-  for (int i = 0; i < op->noperands; i++) dims |= scalar_dims(kernel, ir_operand(op, i), memo);
+  for (int i = 0; i < op->noperands; i++)
+    dims |= (uint32_t)(uintptr_t)ptr_map_get(memo, ir_operand(op, i));
   return op->kind == IR_OP_REDUCE ? dims & ~over_mask(op) : dims;
 }
 
+/* Everything before the scalar in order, so that each operand is known when it is asked for. */
 uint32_t ir_scalar_dims(const IrOp *kernel, const IrValue *scalar) {
+  const IrBlock *body = kernel->region;
   PtrMap *memo = NULL;
-  /* In body order, so that the recursion below finds operands already known and stays shallow. */
-  if (scalar->def && scalar->def->parent == kernel->region)
-    for (const IrOp *op = kernel->region->first; op && op != scalar->def; op = op->next)
-      ptr_map_put(&memo, op, (void *)(uintptr_t)op_dims(kernel, op, &memo));
-  uint32_t dims = scalar_dims(kernel, scalar, &memo);
+  for (int i = 0; i < body->nargs; i++)
+    ptr_map_put(&memo, body->args[i], (void *)(uintptr_t)arg_dims(kernel, i, memo));
+  if (scalar->def && scalar->def->parent == body)
+    for (const IrOp *op = body->first; op; op = op == scalar->def ? NULL : op->next)
+      for (int r = 0; r < op->nresults; r++)
+        ptr_map_put(&memo, &op->results[r], (void *)(uintptr_t)op_dims(op, memo));
+  uint32_t dims = (uint32_t)(uintptr_t)ptr_map_get(memo, scalar);
   ptr_map_free(&memo);
   return dims;
 }
