@@ -1,0 +1,190 @@
+/* quantize: products with constant weights in 8 bits.
+ * Without calibration: weights s8 per output channel, activations bf16, sums f32, scales and bias
+ * applied in f32. With calibration: activations s8 too, with a scale and a zero point per tensor
+ * from the values seen, sums s32; where only clamps lie between two products, sums become the next
+ * product's 8-bit input directly. Products of two activations are bf16; what is kept between ops is
+ * bf16; everything else stays as it was. Hints on an op decide for it: hint.bf16 keeps weights and
+ * activations in bf16, hint.int8 quantizes what would be left alone. Level: graph. Needs: shapes.
+ * Keeps: types of arguments, results and states. Terminates: one walk per step. */
+#include "passes/expand.h"
+#include "passes/quantize_internal.h"
+
+static bool hint(const IrOp *op, const char *name) {
+  return ir_get_bool(op, name, false);
+}
+
+/* Ops of both inputs known only at run time, and embedding tables. */
+static void quantize_other(PassContext *pc, IrOp *op) {
+  IrBuilder b = ir_builder_before(op);
+  if (op->kind == IR_OP_EMBED && ir_constant_data(ir_operand(op, 1)) &&
+      ir_operand(op, 1)->type->dtype == DT_F32) {
+    IrValue *table = ir_build_constant(&b, constant_as_bf16(b.m, ir_operand(op, 1)));
+    table->name = ir_operand(op, 1)->name;
+    IrValue *operands[2] = {ir_operand(op, 0), table};
+    Product p = {.op = op};
+    replace_product(&p, &b, rebuild(&b, op, 2, operands, false));
+    pass_count(pc, "embeddings in bf16", 1);
+  }
+  if (op->kind == IR_OP_MATMUL && ir_operand(op, 0)->type->dtype == DT_F32 &&
+      ir_operand(op, 1)->type->dtype == DT_F32) {
+    IrValue *operands[2] = {as_bf16(&b, ir_operand(op, 0)), as_bf16(&b, ir_operand(op, 1))};
+    Product p = {.op = op};
+    replace_product(&p, &b, rebuild(&b, op, 2, operands, false));
+    pass_count(pc, "products bf16 x bf16", 1);
+  }
+}
+
+/* ---- the products of a function, and what was observed of their inputs
+ * ------------------------------------ */
+
+typedef struct {
+  Product *p;
+  int n;
+  IrValue **x; /* distinct inputs to quantize */
+  float *lo, *hi;
+  IrValue **xq; /* made on demand */
+  int nx;
+  QuantWeight *w; /* weights done, for reuse */
+  int nw;
+} Work;
+
+static bool wants_static(const Product *p) {
+  return p->axis >= 0 && !hint(p->op, "hint.bf16");
+}
+
+static Work collect(PassContext *pc, IrFunc *f) {
+  Work k = {0};
+  int count = 0;
+  for (IrOp *op = f->body->first; op; op = op->next) count++;
+  k.p = ARENA_ARRAY(pc->scratch, Product, count);
+  k.x = ARENA_ARRAY(pc->scratch, IrValue *, count);
+  k.xq = ARENA_ARRAY(pc->scratch, IrValue *, count);
+  k.w = ARENA_ARRAY(pc->scratch, QuantWeight, count);
+  for (IrOp *op = f->body->first; op; op = op->next)
+    if (product_match(op, &k.p[k.n])) k.n++;
+  return k;
+}
+
+static int find_input(const Work *k, const IrValue *x) {
+  for (int i = 0; i < k->nx; i++)
+    if (k->x[i] == x) return i;
+  return -1;
+}
+
+static bool observe(PassContext *pc, IrFunc *f, Work *k, const char *calibration) {
+  for (int i = 0; i < k->n; i++)
+    if (wants_static(&k->p[i]) && find_input(k, k->p[i].x) < 0) k->x[k->nx++] = k->p[i].x;
+  k->lo = ARENA_ARRAY(pc->scratch, float, k->nx + 1);
+  k->hi = ARENA_ARRAY(pc->scratch, float, k->nx + 1);
+  if (k->nx == 0) return true;
+  if (!pc->observe) {
+    diag_error(
+        pc->diag, f->loc, "E-calibrate",
+        "calibration runs the model, and this tool has no host backend; leave out `calibrate`");
+    return false;
+  }
+  unsigned errors = diag_errors(pc->diag);
+  if (pc->observe(pc->host, f, calibration, k->nx, k->x, k->lo, k->hi)) return true;
+  if (diag_errors(pc->diag) == errors)
+    diag_error(pc->diag, f->loc, "E-calibrate", "calibration with %s failed", calibration);
+  return false;
+}
+
+/* Several ops may share a weight; two layouts of it (transposed or not) do not. */
+static const QuantWeight *quantized_weight(PassContext *pc, Work *k, const Product *p) {
+  for (int i = 0; i < k->nw; i++)
+    if (k->w[i].of == p->w && k->w[i].k == p->k && k->w[i].inner == p->inner) return &k->w[i];
+  return weight_quantize(pc, p, &k->w[k->nw]) ? &k->w[k->nw++] : NULL;
+}
+
+static IrValue *quantized_input(Work *k, const Product *p, QuantRange *range) {
+  int i = find_input(k, p->x);
+  *range = range_of(k->lo[i], k->hi[i]);
+  if (k->xq[i]) return k->xq[i];
+  /* Right after its definition, so that every reader comes later. */
+  IrOp *def = p->x->def;
+  IrBuilder b = def ? ir_builder_after(def) : ir_builder_before(p->x->block->first);
+  b.loc = def ? def->loc : p->op->loc;
+  IrAttrInit attrs[2] = {{"scale", ir_attr_float(b.m, (double)range->scale)},
+                         {"zero_point", ir_attr_int(b.m, range->zero_point)}};
+  k->xq[i] = ir_result(ir_build(&b, IR_OP_QUANTIZE, 1, &p->x, 2, attrs), 0);
+  k->xq[i]->name = p->x->name;
+  return k->xq[i];
+}
+
+/* An earlier product's result may be a later one's input: the table follows the replacement. */
+static void follow(Work *k, const IrValue *old, IrValue *new) {
+  for (int i = 0; i < k->n; i++)
+    if (k->p[i].x == old) k->p[i].x = new;
+  for (int i = 0; i < k->nx; i++)
+    if (k->x[i] == old) k->x[i] = new;
+}
+
+static bool quantize_product(PassContext *pc, Work *k, Product *p, bool use_static) {
+  const IrValue *old = &p->op->results[0];
+  IrValue *new;
+  if (hint(p->op, "hint.bf16")) {
+    new = product_to_bf16(pc, p);
+  } else if (use_static && wants_static(p)) {
+    const QuantWeight *w = quantized_weight(pc, k, p);
+    if (!w) return false;
+    QuantRange range;
+    IrValue *xq = quantized_input(k, p, &range);
+    new = product_to_static(pc, p, w, xq, range);
+  } else if (!p->depthwise || hint(p->op, "hint.int8")) {
+    const QuantWeight *w = quantized_weight(pc, k, p);
+    if (!w) return false;
+    new = product_to_weight_only(pc, p, w);
+  } else {
+    return true;
+  }
+  follow(k, old, new);
+  return true;
+}
+
+static void drop_unused_constants(IrFunc *f) {
+  for (IrOp *op = f->body->last, *prev; op; op = prev) {
+    prev = op->prev;
+    bool movement = ir_has_trait(op, IR_DATA_MOVEMENT) && op->nresults == 1;
+    if (!ir_has_trait(op, IR_CONSTANT) && !movement) continue;
+    if (!op->results[0].uses) ir_op_erase(op);
+  }
+}
+
+static PassStatus run(PassContext *pc, IrFunc *f) {
+  const char *calibration = pass_option_str(pc, "calibrate");
+  bool use_static = calibration && calibration[0];
+  for (IrOp *op = f->body->first, *next; op; op = next) {
+    next = op->next;
+    expand_op(op);
+  }
+  Work k = collect(pc, f);
+  if (use_static && !observe(pc, f, &k, calibration)) return PASS_FAILED;
+  for (int i = 0; i < k.n; i++)
+    if (!quantize_product(pc, &k, &k.p[i], use_static)) return PASS_FAILED;
+  for (IrOp *op = f->body->first, *next; op; op = next) {
+    next = op->next;
+    quantize_other(pc, op);
+  }
+  settle_quantize(pc, f);
+  store_as_bf16(pc, f);
+  drop_unused_constants(f);
+  return PASS_OK;
+}
+
+static const PassOption options[] = {
+    {"calibrate", "str", "",
+     "tensor file of inputs, or random: 8-bit activations with ranges seen on them"},
+    {0},
+};
+
+const Pass pass_quantize = {
+    .abi = NPU_PASS_ABI,
+    .size = sizeof(Pass),
+    .name = "quantize",
+    .help = "8-bit weights; activations bf16, or 8-bit with calibration data",
+    .from = IR_GRAPH,
+    .to = IR_GRAPH,
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,148 @@
+/* quantize, products: recognising products with constant weights, and their weight-only and bf16
+ * forms. */
+#include "passes/quantize_internal.h"
+#include <string.h>
+
+/* ---- recognising
+ * ----------------------------------------------------------------------------------------- */
+
+static bool is_known_float(const IrValue *v) {
+  if (!v->def || !dtype_is_float(v->type->dtype)) return false;
+  return v->def->kind == IR_OP_WEIGHT || v->def->kind == IR_OP_CONSTANT;
+}
+
+/* The matrix behind a swap of its two axes, or NULL. */
+static IrValue *behind_transpose(IrValue *v) {
+  if (!ir_is(v->def, IR_OP_TRANSPOSE) || v->type->rank != 2) return NULL;
+  int64_t perm[2] = {0, 1};
+  ir_get_ints(v->def, "perm", perm, 2);
+  return perm[0] == 1 ? ir_operand(v->def, 0) : NULL;
+}
+
+static bool match_matmul(IrOp *op, Product *p) {
+  p->w = ir_operand(op, 1);
+  IrValue *source = behind_transpose(p->w);
+  if (source) p->w = source, p->transposed = true;
+  if (!is_known_float(p->w)) return false;
+  const IrType *t = p->w->type;
+  bool rows = ir_get_bool(op, "transpose_b", false) != p->transposed; /* [.., n, k] */
+  int64_t batch = 1, k = t->shape[t->rank - (rows ? 1 : 2)], n = t->shape[t->rank - (rows ? 2 : 1)];
+  for (int i = 0; i < t->rank - 2; i++) batch *= t->shape[i];
+  p->k = k;
+  p->outer = rows ? batch * n : batch;
+  p->inner = rows ? 1 : n;
+  p->axis = batch == 1 ? op->results[0].type->rank - 1 : -1;
+  if (t->rank == 2) {
+    p->rank = 1;
+    p->shape[0] = n;
+    return true;
+  }
+  p->rank = t->rank;
+  memcpy(p->shape, t->shape, sizeof p->shape);
+  p->shape[t->rank - 2] = 1;
+  p->shape[t->rank - 1] = n;
+  return true;
+}
+
+static bool match_rows(IrOp *op, Product *p) {
+  p->w = ir_operand(op, 1);
+  if (!is_known_float(p->w)) return false;
+  const IrType *t = p->w->type;
+  p->outer = t->shape[0];
+  p->k = ir_type_elements(t) / p->outer;
+  p->inner = 1;
+  p->bias = op->noperands > 2 ? ir_operand(op, 2) : NULL;
+  p->shape[0] = p->outer;
+  p->rank = t->rank - 1; /* [oc, 1, 1] beside [n, oc, h, w]; [n] beside [.., n] */
+  for (int i = 1; i < p->rank; i++) p->shape[i] = 1;
+  p->axis = op->kind == IR_OP_LINEAR ? op->results[0].type->rank - 1 : 1;
+  int64_t groups = ir_get_int(op, "groups", 1);
+  p->depthwise = groups > 1 && groups == p->outer && t->shape[1] == 1;
+  return true;
+}
+
+bool product_match(IrOp *op, Product *p) {
+  *p = (Product){.op = op};
+  if (op->noperands < 2 || !dtype_is_float(ir_operand(op, 0)->type->dtype)) return false;
+  p->x = ir_operand(op, 0);
+  switch (op->kind) {
+  case IR_OP_MATMUL: return match_matmul(op, p);
+  case IR_OP_LINEAR:
+  case IR_OP_CONV1D:
+  case IR_OP_CONV2D: return match_rows(op, p);
+  default: return false;
+  }
+}
+
+/* ---- rewriting
+ * --------------------------------------------------------------------------------------------- */
+
+IrValue *rebuild(IrBuilder *b, const IrOp *op, int noperands, IrValue *const *operands,
+                 bool flip_transpose_b) {
+  IrAttrInit attrs[16];
+  int n = 0;
+  for (int i = 0; i < op->nattrs && n < 15; i++)
+    if (!flip_transpose_b || strcmp(op->attrs[i].name, "transpose_b") != 0)
+      attrs[n++] = (IrAttrInit){op->attrs[i].name, op->attrs[i].value};
+  if (flip_transpose_b)
+    attrs[n++] =
+        (IrAttrInit){"transpose_b", ir_attr_bool(b->m, !ir_get_bool(op, "transpose_b", false))};
+  IrOp *copy = ir_build(b, op->kind, noperands, operands, n, attrs);
+  return copy ? ir_result(copy, 0) : NULL;
+}
+
+IrValue *channel_constant(IrBuilder *b, const Product *p, const float *values) {
+  const IrType *t = ir_type_tensor(b->m, DT_F32, p->rank, p->shape);
+  return ir_build_constant(b, ir_attr_data(b->m, t, values));
+}
+
+IrValue *replace_product(Product *p, IrBuilder *b, IrValue *v) {
+  IrValue *old = &p->op->results[0];
+  v = ir_build_cast(b, v, old->type->dtype);
+  if (!v->name) v->name = old->name;
+  ir_replace_all_uses(old, v);
+  ir_op_erase(p->op);
+  return v;
+}
+
+IrValue *as_bf16(IrBuilder *b, IrValue *x) {
+  if (ir_is(x->def, IR_OP_CAST) && ir_operand(x->def, 0)->type->dtype == DT_BF16 &&
+      x->type->dtype == DT_F32)
+    return ir_operand(x->def, 0);
+  return ir_build_cast(b, x, DT_BF16);
+}
+
+/* v + bias in f32, the bias shaped to broadcast along the channels. */
+static IrValue *add_channel_bias(IrBuilder *b, const Product *p, IrValue *v) {
+  if (!p->bias) return v;
+  IrValue *bias = p->bias;
+  const IrData *known = ir_constant_data(bias);
+  if (known && known->type->dtype == DT_F32) {
+    bias = ir_build_constant(
+        b, ir_attr_data(b->m, ir_type_tensor(b->m, DT_F32, p->rank, p->shape), known->bytes));
+  } else {
+    bias = ir_build_cast(b, bias, DT_F32);
+    IrAttrInit attr = {"shape", ir_attr_ints(b->m, p->shape, (size_t)p->rank)};
+    if (p->rank > 1) bias = ir_result(ir_build(b, IR_OP_RESHAPE, 1, &bias, 1, &attr), 0);
+  }
+  return ir_build2(b, IR_OP_ADD, v, bias);
+}
+
+IrValue *product_to_weight_only(PassContext *pc, Product *p, const QuantWeight *w) {
+  IrBuilder b = ir_builder_before(p->op);
+  IrValue *operands[2] = {as_bf16(&b, p->x), ir_build_constant(&b, w->q)};
+  operands[1]->name = p->w->name;
+  IrValue *v = rebuild(&b, p->op, 2, operands, p->transposed);
+  v = ir_build2(&b, IR_OP_MUL, v, channel_constant(&b, p, w->scales));
+  pass_count(pc, "products bf16 x s8", 1);
+  return replace_product(p, &b, add_channel_bias(&b, p, v));
+}
+
+IrValue *product_to_bf16(PassContext *pc, Product *p) {
+  IrBuilder b = ir_builder_before(p->op);
+  IrValue *operands[2] = {as_bf16(&b, p->x), ir_build_constant(&b, constant_as_bf16(b.m, p->w))};
+  operands[1]->name = p->w->name;
+  IrValue *v = rebuild(&b, p->op, 2, operands, p->transposed);
+  pass_count(pc, "products bf16 x bf16", 1);
+  return replace_product(p, &b, add_channel_bias(&b, p, ir_build_cast(&b, v, DT_F32)));
+}
