@@ -1,0 +1,96 @@
+/* What the runs cost: totals, per source op, roofline. */
+#include "runtime/runtime_internal.h"
+#include <math.h>
+#include <string.h>
+
+/* One row per distinct (op, place), in program order; op_of maps instructions to rows. */
+void profile_init(NpurtModel *m) {
+  const IsaImage *img = &m->img;
+  m->ops = mem_alloc((img->nsrcmap + 1) * sizeof *m->ops);
+  m->op_of = mem_alloc((img->ninsns + 1) * sizeof *m->op_of);
+  uint32_t *row = mem_alloc((img->nsrcmap + 1) * sizeof *row);
+  m->ops[0] = (NpurtOpProfile){.op = "(no source)", .file = ""};
+  m->nops = 1;
+  StrTable *names = str_table_new();
+  const char **key = mem_alloc((img->nsrcmap + 1) * sizeof *key);
+  for (uint32_t i = 0; i < img->nsrcmap; i++) {
+    const IsaSrcMap *s = &img->srcmap[i];
+    char *text = arena_printf(m->arena, "%s:%u:%u:%s", s->file ? s->file : "", s->line, s->col,
+                              s->op ? s->op : "");
+    const char *k = str_intern(names, text);
+    size_t r = 1;
+    while (r < m->nops && key[r] != k) r++;
+    if (r == m->nops) {
+      key[m->nops] = k;
+      m->ops[m->nops++] = (NpurtOpProfile){
+          .op = s->op ? s->op : "", .file = s->file ? s->file : "", .line = s->line, .col = s->col};
+    }
+    row[i] = (uint32_t)r;
+  }
+  for (uint32_t pc = 0, at = 0; pc < img->ninsns; pc++) {
+    while (at < img->nsrcmap && img->srcmap[at].insn <= pc) at++;
+    m->op_of[pc] = at ? row[at - 1] : 0;
+  }
+  str_table_free(names);
+  mem_free(key);
+  mem_free(row);
+}
+
+void profile_work(NpurtModel *m, uint32_t pc, const IsaCost *c, const IsaDesc *d) {
+  NpurtProfile *p = &m->profile;
+  NpurtOpProfile *op = &m->ops[m->op_of[pc]];
+  bool bf16 = d && d->kind == DESC_ROWS && d->dtype == DT_BF16;
+  IsaEnergy e = isa_energy(c, bf16, &m->img.machine);
+  p->dram_read += c->dram_read;
+  p->dram_write += c->dram_write;
+  if (bf16)
+    p->macs_bf16 += c->macs;
+  else
+    p->macs_s8 += c->macs;
+  p->vpu_ops += c->vpu_ops;
+  p->energy.mac += e.mac;
+  p->energy.vpu += e.vpu;
+  p->energy.spm += e.spm;
+  p->energy.acc += e.acc;
+  p->energy.dram += e.dram;
+  p->energy.total += e.total;
+  op->macs += c->macs;
+  op->dram_bytes += c->dram_read + c->dram_write;
+  op->energy += e.total;
+  op->instructions++;
+}
+
+/* Bounds of `runs` runs of the model by what it asks for at least, whatever the tiling. */
+void profile_finish_run(NpurtModel *m, double cycles) {
+  NpurtProfile *p = &m->profile;
+  const MachineDesc *mc = &m->img.machine;
+  double array = (double)mc->mxu_rows * (double)mc->mxu_cols;
+  double mxu =
+      m->img.ideal_macs_s8 / array + m->img.ideal_macs_bf16 * (double)mc->mxu_bf16_slowdown / array;
+  double vpu = m->img.ideal_vpu_ops / ((double)mc->vpu_lanes * (double)mc->vpu_issue);
+  p->runs++;
+  p->cycles += cycles;
+  p->seconds = p->cycles / (mc->clock_ghz * 1e9);
+  p->energy_static = p->cycles * mc->pj_static_cycle;
+  p->bound_compute = fmax(mxu, vpu) * (double)p->runs;
+  p->bound_dram = m->img.ideal_dram_bytes / machine_dram_bytes_per_cycle(mc) * (double)p->runs;
+  p->bound = fmax(p->bound_compute, p->bound_dram);
+}
+
+const NpurtProfile *npurt_profile(const NpurtModel *m) {
+  return &m->profile;
+}
+
+void npurt_clear_profile(NpurtModel *m) {
+  memset(&m->profile, 0, sizeof m->profile);
+  m->ntrace = 0;
+  for (size_t i = 0; i < m->nops; i++) {
+    m->ops[i].cycles = m->ops[i].macs = m->ops[i].dram_bytes = m->ops[i].energy = 0;
+    m->ops[i].instructions = 0;
+  }
+}
+
+size_t npurt_op_profile(const NpurtModel *m, const NpurtOpProfile **out) {
+  *out = m->ops;
+  return m->nops;
+}

@@ -1,0 +1,138 @@
+/* The text of --report. Every figure comes from the runs that were made. */
+#include "runtime/runtime_internal.h"
+
+static double percent(double part, double whole) {
+  return whole > 0 ? 100 * part / whole : 0;
+}
+
+/* A number with a decimal prefix, four significant digits, fixed width. */
+static void put_scaled(StrBuf *b, double v, const char *unit) {
+  static const char *const prefix[] = {"", "k", "M", "G", "T", "P"};
+  size_t i = 0;
+  while (v >= 1000 && i + 1 < NPU_COUNTOF(prefix)) {
+    v /= 1000;
+    i++;
+  }
+  strbuf_printf(b, "%8.*f %s%s", v >= 100 ? 1 : v >= 10 ? 2 : 3, v, prefix[i], unit);
+}
+
+static void put_energy(StrBuf *b, double pj) {
+  if (pj >= 1e9)
+    strbuf_printf(b, "%10.3f mJ", pj / 1e9);
+  else if (pj >= 1e6)
+    strbuf_printf(b, "%10.3f uJ", pj / 1e6);
+  else
+    strbuf_printf(b, "%10.3f nJ", pj / 1e3);
+}
+
+static void put_time(StrBuf *b, double s) {
+  if (s >= 1)
+    strbuf_printf(b, "%.3f s", s);
+  else if (s >= 1e-3)
+    strbuf_printf(b, "%.3f ms", s * 1e3);
+  else
+    strbuf_printf(b, "%.3f us", s * 1e6);
+}
+
+static void report_totals(const NpurtModel *m, StrBuf *b) {
+  const NpurtProfile *p = &m->profile;
+  const MachineDesc *mc = &m->img.machine;
+  strbuf_printf(b, "machine       %s, %g GHz, array %lldx%lld, DRAM %g GB/s\n", mc->name,
+                mc->clock_ghz, (long long)mc->mxu_rows, (long long)mc->mxu_cols, mc->dram_gbs);
+  strbuf_printf(b, "runs          %llu\ninstructions  %llu\n", (unsigned long long)p->runs,
+                (unsigned long long)p->instructions);
+  if (p->cycles > 0) {
+    strbuf_printf(b, "cycles        %.0f (", p->cycles);
+    put_time(b, p->seconds);
+    strbuf_puts(b, ")\n");
+    if (p->runs > 1) {
+      strbuf_printf(b, "  per run     %.0f (", p->cycles / (double)p->runs);
+      put_time(b, p->seconds / (double)p->runs);
+      strbuf_puts(b, ")\n");
+    }
+  } else {
+    strbuf_puts(b, "cycles        not counted in fast mode\n");
+  }
+}
+
+static void report_engines(const NpurtModel *m, StrBuf *b) {
+  const NpurtProfile *p = &m->profile;
+  strbuf_puts(b, "\nengine  instructions    busy cycles   busy %   wait sem %   wait queue/plane % "
+                 "  idle %\n");
+  for (int e = 0; e < ENGINE_NET; e++)
+    strbuf_printf(
+        b, "%-6s %13llu %14.0f %8.1f %12.1f %20.1f %8.1f\n", isa_engine_name((IsaEngine)e),
+        (unsigned long long)p->engine[e].instructions, p->engine[e].busy,
+        percent(p->engine[e].busy, p->cycles), percent(p->engine[e].stall_take, p->cycles),
+        percent(p->engine[e].stall_queue, p->cycles), percent(p->engine[e].idle, p->cycles));
+}
+
+static void report_work(const NpurtModel *m, StrBuf *b) {
+  const NpurtProfile *p = &m->profile;
+  strbuf_puts(b, "\nDRAM read      ");
+  put_scaled(b, p->dram_read, "B");
+  strbuf_puts(b, "\nDRAM written   ");
+  put_scaled(b, p->dram_write, "B");
+  strbuf_puts(b, "\ns8 MACs        ");
+  put_scaled(b, p->macs_s8, "");
+  strbuf_puts(b, "\nbf16 MACs      ");
+  put_scaled(b, p->macs_bf16, "");
+  strbuf_puts(b, "\nvector lane ops");
+  put_scaled(b, p->vpu_ops, "");
+  strbuf_puts(b, "\n");
+  if (p->cycles <= 0) return;
+  strbuf_printf(b, "\nroofline       compute %.0f cycles, DRAM %.0f cycles: bound by %s\n",
+                p->bound_compute, p->bound_dram,
+                p->bound <= 0                       ? "nothing stated"
+                : p->bound_compute >= p->bound_dram ? "compute"
+                                                    : "DRAM");
+  strbuf_printf(b, "               %.1f %% of the bound (%.0f of %.0f cycles)\n",
+                percent(p->bound, p->cycles), p->bound, p->cycles);
+}
+
+static void report_energy(const NpurtModel *m, StrBuf *b) {
+  const NpurtProfile *p = &m->profile;
+  double total = p->energy.total + p->energy_static;
+  const struct {
+    const char *name;
+    double pj;
+  } part[] = {{"MACs", p->energy.mac},         {"vector unit", p->energy.vpu},
+              {"accumulators", p->energy.acc}, {"scratchpad", p->energy.spm},
+              {"DRAM", p->energy.dram},        {"leakage", p->energy_static}};
+  strbuf_puts(b, "\nenergy         ");
+  put_energy(b, total);
+  strbuf_puts(b, "\n");
+  for (size_t i = 0; i < NPU_COUNTOF(part); i++) {
+    strbuf_printf(b, "  %-13s", part[i].name);
+    put_energy(b, part[i].pj);
+    strbuf_printf(b, "  %5.1f %%\n", percent(part[i].pj, total));
+  }
+}
+
+static void report_ops(const NpurtModel *m, StrBuf *b) {
+  double cycles = m->profile.cycles;
+  strbuf_puts(b, "\nsource op                     place                        cycles      %       "
+                 " MACs   DRAM bytes        energy\n");
+  for (size_t i = 0; i < m->nops; i++) {
+    const NpurtOpProfile *o = &m->ops[i];
+    if (!o->instructions && o->cycles <= 0) continue;
+    char place[64] = "";
+    if (o->line) snprintf(place, sizeof place, "%.40s:%u", o->file, o->line);
+    strbuf_printf(b, "%-29.29s %-20.20s %14.0f %6.1f ", o->op[0] ? o->op : "(program)", place,
+                  o->cycles, percent(o->cycles, cycles));
+    put_scaled(b, o->macs, "");
+    strbuf_puts(b, o->macs >= 1000 ? "   " : "    ");
+    put_scaled(b, o->dram_bytes, "");
+    strbuf_puts(b, o->dram_bytes >= 1000 ? " " : "  ");
+    put_energy(b, o->energy);
+    strbuf_puts(b, "\n");
+  }
+}
+
+void npurt_report(const NpurtModel *m, StrBuf *out) {
+  report_totals(m, out);
+  if (m->profile.cycles > 0) report_engines(m, out);
+  report_work(m, out);
+  report_energy(m, out);
+  report_ops(m, out);
+}

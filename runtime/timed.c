@@ -1,0 +1,482 @@
+/* Timed mode: the sequencer runs ahead in order and issues into bounded queues; engines start the
+ * head of their queue when its takes (and the plane FIFO) allow; DMA transfers share the DRAM by
+ * equal parts. Time jumps from event to event. An instruction's effect happens when it starts: a
+ * give fires at the end, so in a synchronised program every instruction that depends on another
+ * starts after it, and any such order gives the bytes of program order. */
+#include "runtime/runtime_internal.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+  uint32_t pc;
+  double visible; /* when it has reached the queue */
+  IsaDesc desc;
+  bool has_desc;
+  IsaCost cost;
+  VClock clock; /* check: what the sequencer knew at issue */
+} Entry;
+
+typedef struct {
+  double at;
+  uint32_t pc;
+  VClock clock;
+} Done; /* occupancy over, gives due */
+
+typedef enum { E_IDLE, E_TAKE, E_PLANE, E_BUSY } EngineState;
+
+typedef struct {
+  Entry *queue; /* ring of depth */
+  uint32_t head, count;
+  EngineState state;
+  double since;
+  uint32_t pc;       /* running */
+  double start, end; /* of occupancy; end without its DRAM part */
+  double bytes;      /* DRAM bytes still to move */
+  VClock clock;
+  double latency;
+  Done *done; /* ring of instructions whose gives are due, in order */
+  uint32_t done_head, done_count, done_cap;
+  double last_done;
+} Engine;
+
+typedef enum { S_RUN, S_TAKE, S_QUEUE, S_FENCE, S_END } SeqState;
+
+typedef struct {
+  NpurtModel *m;
+  Engine eng[ENGINE_COUNT];
+  uint32_t depth;
+  double now, bandwidth;
+  SeqState seq;
+  double seq_ready, seq_since;
+  bool seq_give; /* the instruction that ends at seq_ready is `give` at m->pc of then */
+  uint32_t give_pc;
+  bool failed;
+} Sim;
+
+static const double epsilon = 1e-9;
+
+/* ---- accounting ---- */
+
+static void engine_enter(Sim *s, IsaEngine e, EngineState state) {
+  Engine *g = &s->eng[e];
+  double dt = s->now - g->since;
+  NpurtProfile *p = &s->m->profile;
+  switch (g->state) {
+  case E_IDLE: p->engine[e].idle += dt; break;
+  case E_TAKE: p->engine[e].stall_take += dt; break;
+  case E_PLANE: p->engine[e].stall_queue += dt; break;
+  case E_BUSY: p->engine[e].busy += dt; break;
+  }
+  if ((g->state == E_TAKE || g->state == E_PLANE) && g->count && dt > 0)
+    trace_add(s->m, g->queue[g->head].pc, e, true, g->since, s->now);
+  g->state = state;
+  g->since = s->now;
+}
+
+static void seq_enter(Sim *s, SeqState state) {
+  double dt = s->now - s->seq_since;
+  NpurtProfile *p = &s->m->profile;
+  switch (s->seq) {
+  case S_RUN: p->engine[ENGINE_SEQ].busy += dt; break;
+  case S_TAKE: p->engine[ENGINE_SEQ].stall_take += dt; break;
+  case S_QUEUE: p->engine[ENGINE_SEQ].stall_queue += dt; break;
+  default: p->engine[ENGINE_SEQ].idle += dt; break;
+  }
+  s->seq = state;
+  s->seq_since = s->now;
+}
+
+/* A stretch of time belongs in equal parts to the ops whose instructions are running; when none is,
+ * to the op the sequencer is at. The parts sum to the total. */
+static void attribute(Sim *s, double dt) {
+  int running = 0;
+  for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) running += s->eng[e].state == E_BUSY;
+  if (!running) {
+    uint32_t pc = s->m->pc < s->m->img.ninsns ? s->m->pc : s->m->img.ninsns - 1;
+    s->m->ops[s->m->op_of[pc]].cycles += dt;
+    return;
+  }
+  for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++)
+    if (s->eng[e].state == E_BUSY) s->m->ops[s->m->op_of[s->eng[e].pc]].cycles += dt / running;
+}
+
+/* ---- semaphores ---- */
+
+static bool can_take(const Sim *s, const IsaInsn *in) {
+  const uint64_t *sem = s->m->dev.sem;
+  if (in->take[0].sem == in->take[1].sem)
+    return sem[in->take[0].sem] >= (uint64_t)in->take[0].count + in->take[1].count;
+  return sem[in->take[0].sem] >= in->take[0].count && sem[in->take[1].sem] >= in->take[1].count;
+}
+
+static void take(Sim *s, IsaEngine e, const IsaInsn *in) {
+  for (int i = 0; i < 2; i++) s->m->dev.sem[in->take[i].sem] -= in->take[i].count;
+  if (s->m->check) check_take(s->m->check, e, in->take);
+}
+
+static void give(Sim *s, const IsaInsn *in, const VClock *clock) {
+  for (int i = 0; i < 2; i++) s->m->dev.sem[in->give[i].sem] += in->give[i].count;
+  if (s->m->check) check_give(s->m->check, in->give, clock);
+}
+
+/* ---- engines ---- */
+
+static int transfers(const Sim *s) {
+  int n = 0;
+  for (int e = ENGINE_LD0; e <= ENGINE_ST; e++)
+    n += s->eng[e].state == E_BUSY && s->eng[e].bytes > 0;
+  return n;
+}
+
+static void done_push(Engine *g, Done d) {
+  if (g->done_count == g->done_cap) {
+    uint32_t cap = g->done_cap ? 2 * g->done_cap : 8;
+    Done *ring = mem_alloc(cap * sizeof *ring);
+    for (uint32_t i = 0; i < g->done_count; i++)
+      ring[i] = g->done[(g->done_head + i) % g->done_cap];
+    mem_free(g->done);
+    g->done = ring;
+    g->done_head = 0;
+    g->done_cap = cap;
+  }
+  g->done[(g->done_head + g->done_count++) % g->done_cap] = d;
+}
+
+/* Occupancy ends; the gives follow after the latency, in the order of the queue. */
+static void engine_finish(Sim *s, IsaEngine e) {
+  Engine *g = &s->eng[e];
+  double at = s->now + g->latency;
+  if (at < g->last_done) at = g->last_done;
+  g->last_done = at;
+  trace_add(s->m, g->pc, e, false, g->start, s->now);
+  engine_enter(s, e, E_IDLE);
+  done_push(g, (Done){.at = at, .pc = g->pc, .clock = g->clock});
+}
+
+static bool engine_run(Sim *s, IsaEngine e, Entry *n) {
+  NpurtModel *m = s->m;
+  Engine *g = &s->eng[e];
+  const IsaInsn *in = &m->insns[n->pc];
+  uint32_t seq_pc = m->pc, seq_next = m->next_pc;
+  m->pc = n->pc;
+  bool ok = true;
+  if (m->check) {
+    check_join_issue(m->check, e, &n->clock);
+    if (rt_is_plane_load(in->kind)) check_plane_load(m->check);
+    if (rt_is_plane_pop(in->kind)) check_plane_pop(m->check);
+    ok = check_begin(m->check, e, n->pc);
+    g->clock = check_end_clock(m->check, e);
+  }
+  ok = ok && rt_execute(m, in, n->has_desc ? &n->desc : NULL);
+  if (ok) {
+    m->pc = seq_pc;
+    m->next_pc = seq_next;
+  }
+  return ok;
+}
+
+/* Starts the head of the queue when it may. */
+static bool engine_start(Sim *s, IsaEngine e) {
+  Engine *g = &s->eng[e];
+  if (g->state == E_BUSY || g->count == 0) return false;
+  Entry *n = &g->queue[g->head];
+  const IsaInsn *in = &s->m->insns[n->pc];
+  const char *why;
+  if (n->visible > s->now + epsilon) return false;
+  if (!can_take(s, in)) {
+    if (g->state != E_TAKE) engine_enter(s, e, E_TAKE);
+    return false;
+  }
+  if (!rt_plane_ready(s->m, in, &why)) {
+    if (g->state != E_PLANE) engine_enter(s, e, E_PLANE);
+    return false;
+  }
+  engine_enter(s, e, E_BUSY);
+  take(s, e, in);
+  g->pc = n->pc;
+  g->start = s->now;
+  g->end = s->now + n->cost.cycles;
+  g->bytes = n->cost.dram_read + n->cost.dram_write;
+  g->latency = n->cost.latency;
+  s->failed = !engine_run(s, e, n);
+  g->head = (g->head + 1) % s->depth;
+  g->count--;
+  return true;
+}
+
+/* Planes arrive when their load ends; a multiply that pops must wait for that. rt_plane_ready sees
+ * planes from the start of their load, so the newest one is hidden while it is being loaded. */
+static bool plane_arriving(const Sim *s, const IsaInsn *in) {
+  const Engine *w = &s->eng[ENGINE_MXW];
+  return rt_is_plane_pop(in->kind) && w->state == E_BUSY &&
+         rt_is_plane_load(s->m->insns[w->pc].kind) && s->m->dev.waiting == 1;
+}
+
+/* ---- sequencer ---- */
+
+static bool seq_private(IsaInsnKind k) {
+  switch (k) {
+  case INSN_LDS:
+  case INSN_LDD:
+  case INSN_TAKE:
+  case INSN_GIVE:
+  case INSN_FENCE:
+  case INSN_HALT: return false;
+  default: return isa_insn_info(k)->engine == ENGINE_SEQ;
+  }
+}
+
+static bool seq_trap(Sim *s) {
+  s->failed = true;
+  return false;
+}
+
+static bool seq_execute(Sim *s, const IsaInsn *in) {
+  NpurtModel *m = s->m;
+  m->next_pc = m->pc + 1;
+  if (!rt_step(m, 0) || !rt_execute(m, in, NULL)) return seq_trap(s);
+  m->profile.instructions++;
+  m->profile.engine[ENGINE_SEQ].instructions++;
+  m->ops[m->op_of[m->pc]].instructions++;
+  m->pc = m->next_pc;
+  return true;
+}
+
+static bool all_quiet(const Sim *s) {
+  for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++)
+    if (s->eng[e].count || s->eng[e].state == E_BUSY || s->eng[e].done_count) return false;
+  return true;
+}
+
+static void seq_busy(Sim *s, double cycles) {
+  seq_enter(s, S_RUN);
+  s->seq_ready = s->now + cycles;
+}
+
+static bool seq_issue(Sim *s, const IsaInsn *in, IsaEngine e) {
+  NpurtModel *m = s->m;
+  Engine *g = &s->eng[e];
+  if (g->count == s->depth) {
+    if (s->seq != S_QUEUE) seq_enter(s, S_QUEUE);
+    return false;
+  }
+  const IsaDesc *d = rt_desc(m, in);
+  if (!rt_desc_check(m, in, d)) return seq_trap(s);
+  if (!d && !rt_step(m, 0)) return seq_trap(s);
+  Entry *n = &g->queue[(g->head + g->count++) % s->depth];
+  n->pc = m->pc;
+  n->has_desc = d != NULL;
+  if (d) n->desc = *d;
+  n->cost = isa_cost(in, d, in->kind == INSN_VX ? &m->img.vprogs[in->vp] : NULL, &m->img.machine);
+  n->visible = s->now + 1;
+  if (m->check) n->clock = check_issue(m->check);
+  profile_work(m, m->pc, &n->cost, d);
+  m->profile.instructions++;
+  m->profile.engine[e].instructions++;
+  seq_busy(s, 1);
+  m->pc++;
+  return true;
+}
+
+/* An instruction that others can see. False when it has to wait. */
+static bool seq_visible(Sim *s, const IsaInsn *in) {
+  NpurtModel *m = s->m;
+  IsaEngine e = isa_insn_info(in->kind)->engine;
+  if (e != ENGINE_SEQ) return seq_issue(s, in, e);
+  bool fence = in->kind == INSN_FENCE || in->kind == INSN_HALT;
+  if (fence && !all_quiet(s)) {
+    if (s->seq != S_FENCE) seq_enter(s, S_FENCE);
+    return false;
+  }
+  if (!can_take(s, in)) {
+    if (s->seq != S_TAKE) seq_enter(s, S_TAKE);
+    return false;
+  }
+  take(s, ENGINE_SEQ, in);
+  if (m->check && fence) check_fence(m->check);
+  if (m->check && !check_begin(m->check, ENGINE_SEQ, m->pc)) return seq_trap(s);
+  IsaCost c = isa_cost(in, NULL, NULL, &m->img.machine);
+  m->profile.dram_read += c.dram_read;
+  s->seq_give = in->give[0].count || in->give[1].count;
+  s->give_pc = m->pc;
+  if (!seq_execute(s, in)) return false;
+  seq_busy(s, c.cycles + c.latency);
+  return true;
+}
+
+/* Runs instructions nobody else can see in one go; stops before a visible one. */
+static bool seq_advance(Sim *s) {
+  NpurtModel *m = s->m;
+  if (s->seq == S_END || s->seq_ready > s->now + epsilon) return false;
+  if (s->seq_give) {
+    VClock clock = {{0}};
+    if (m->check) clock = check_end_clock(m->check, ENGINE_SEQ);
+    s->seq_give = false;
+    give(s, &m->insns[s->give_pc], &clock);
+    return true;
+  }
+  if (m->halted) {
+    seq_enter(s, S_END);
+    return true;
+  }
+  double cycles = 0;
+  enum { BATCH = 4096 };
+  for (int i = 0; i < BATCH; i++) {
+    if (m->pc >= m->img.ninsns) {
+      rt_trap(m, "E-trap", "the program runs past its last instruction; end it with halt");
+      return seq_trap(s);
+    }
+    const IsaInsn *in = &m->insns[m->pc];
+    if (!seq_private(in->kind)) {
+      if (cycles > 0) break;
+      return seq_visible(s, in);
+    }
+    if (!seq_execute(s, in)) return false;
+    cycles += isa_cost(in, NULL, NULL, &m->img.machine).cycles;
+  }
+  seq_busy(s, cycles);
+  return true;
+}
+
+/* ---- time ---- */
+
+/* Everything that can happen now; false when nothing changed. */
+static bool settle(Sim *s) {
+  bool any = false;
+  for (int e = ENGINE_LD0; e < ENGINE_COUNT && !s->failed; e++) {
+    Engine *g = &s->eng[e];
+    if (g->state == E_BUSY && g->end <= s->now + epsilon && g->bytes <= epsilon) {
+      engine_finish(s, (IsaEngine)e);
+      any = true;
+    }
+    while (g->done_count && g->done[g->done_head].at <= s->now + epsilon) {
+      Done *d = &g->done[g->done_head];
+      give(s, &s->m->insns[d->pc], &d->clock);
+      g->done_head = (g->done_head + 1) % g->done_cap;
+      g->done_count--;
+      any = true;
+    }
+  }
+  for (int e = ENGINE_LD0; e < ENGINE_COUNT && !s->failed; e++) {
+    Engine *g = &s->eng[e];
+    if (g->count && g->state != E_BUSY && g->queue[g->head].visible <= s->now + epsilon &&
+        plane_arriving(s, &s->m->insns[g->queue[g->head].pc])) {
+      if (g->state != E_PLANE) engine_enter(s, (IsaEngine)e, E_PLANE);
+      continue;
+    }
+    any = engine_start(s, (IsaEngine)e) || any;
+  }
+  if (!s->failed) any = seq_advance(s) || any;
+  return any && !s->failed;
+}
+
+/* The next moment something ends, or infinity. */
+static double next_event(const Sim *s, double rate) {
+  double t = INFINITY;
+  if (s->seq == S_RUN && s->seq_ready > s->now) t = s->seq_ready;
+  for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) {
+    const Engine *g = &s->eng[e];
+    if (g->done_count) t = fmin(t, g->done[g->done_head].at);
+    if (g->state != E_BUSY) continue;
+    /* a change of the sharing is an event of its own, whatever the occupancy */
+    if (g->bytes > 0) t = fmin(t, s->now + g->bytes / rate);
+    if (g->bytes <= 0 || g->end > s->now) t = fmin(t, fmax(g->end, s->now));
+  }
+  return t;
+}
+
+static void pass_time(Sim *s, double to, double rate) {
+  double dt = to - s->now;
+  attribute(s, dt);
+  for (int e = ENGINE_LD0; e <= ENGINE_ST; e++) {
+    Engine *g = &s->eng[e];
+    if (g->state != E_BUSY || g->bytes <= 0) continue;
+    g->bytes -= dt * rate;
+    /* less than the clock's rounding: done, or time could stand still */
+    if (g->bytes < rate * fmax(1e-7, s->now * 1e-12)) g->bytes = 0;
+  }
+  s->now = to;
+}
+
+/* ---- deadlock ---- */
+
+static void describe_wait(Sim *s, uint32_t pc, StrBuf *b) {
+  const IsaInsn *in = &s->m->insns[pc];
+  const char *why = NULL;
+  rt_describe(s->m, pc, b);
+  if (!can_take(s, in)) {
+    for (int i = 0; i < 2; i++)
+      if (in->take[i].count)
+        strbuf_printf(b, "%s semaphore %u (takes %u, holds %llu)",
+                      i && in->take[0].count ? " and" : " waits for", in->take[i].sem,
+                      in->take[i].count, (unsigned long long)s->m->dev.sem[in->take[i].sem]);
+  } else if (!rt_plane_ready(s->m, in, &why)) {
+    strbuf_printf(b, " waits because %s", why);
+  }
+}
+
+static bool deadlock(Sim *s) {
+  NpurtModel *m = s->m;
+  uint32_t pc = m->pc < m->img.ninsns ? m->pc : m->img.ninsns - 1;
+  diag_error(m->diag, rt_loc(m, pc), "E-deadlock",
+             "deadlock at cycle %.0f: nothing can proceed; something never gives what the "
+             "following wait for",
+             s->now);
+  for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) {
+    const Engine *g = &s->eng[e];
+    if (!g->count) continue;
+    StrBuf b = {0};
+    describe_wait(s, g->queue[g->head].pc, &b);
+    diag_note(m->diag, rt_loc(m, g->queue[g->head].pc), "%s: %s", isa_engine_name((IsaEngine)e),
+              b.data);
+    strbuf_free(&b);
+  }
+  StrBuf b = {0};
+  if (s->seq == S_TAKE) {
+    describe_wait(s, pc, &b);
+  } else {
+    rt_describe(m, pc, &b);
+    strbuf_puts(&b, s->seq == S_QUEUE ? " waits for room in its queue"
+                                      : " waits for all engines to finish");
+  }
+  diag_note(m->diag, rt_loc(m, pc), "SEQ: %s", b.data);
+  strbuf_free(&b);
+  return false;
+}
+
+/* ---- the run ---- */
+
+static bool simulate(Sim *s) {
+  while (s->seq != S_END) {
+    while (settle(s)) {
+    }
+    if (s->failed) return false;
+    if (s->seq == S_END) break;
+    int n = transfers(s);
+    double rate = n ? s->bandwidth / n : s->bandwidth;
+    double t = next_event(s, rate);
+    if (isinf(t)) return deadlock(s);
+    pass_time(s, t, rate);
+  }
+  return true;
+}
+
+bool run_timed(NpurtModel *m) {
+  Sim *s = mem_alloc(sizeof *s);
+  s->m = m;
+  s->depth = (uint32_t)m->img.machine.queue_depth;
+  s->bandwidth = machine_dram_bytes_per_cycle(&m->img.machine);
+  s->seq = S_RUN;
+  for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++)
+    s->eng[e].queue = mem_alloc(s->depth * sizeof(Entry));
+  bool ok = simulate(s);
+  seq_enter(s, S_END);
+  for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) {
+    engine_enter(s, (IsaEngine)e, E_IDLE);
+    mem_free(s->eng[e].queue);
+    mem_free(s->eng[e].done);
+  }
+  profile_finish_run(m, s->now);
+  mem_free(s);
+  return ok;
+}

@@ -1,0 +1,205 @@
+/* Micro-operations as LLVM IR on scalars or 16 lanes. No fast-math flag is ever set: every
+ * operation is the IEEE or integer operation vops.def names. */
+#include "runtime/vx_internal.h"
+#include <string.h>
+
+bool vx_is_wide(LLVMValueRef v) {
+  return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
+}
+
+LLVMValueRef vx_const(VxGen *g, bool wide, uint32_t bits) {
+  LLVMValueRef c = LLVMConstInt(g->i32, bits, false), lanes[16];
+  if (!wide) return c;
+  for (int i = 0; i < 16; i++) lanes[i] = c;
+  return LLVMConstVector(lanes, 16);
+}
+
+LLVMValueRef vx_as_float(VxGen *g, LLVMValueRef v) {
+  return LLVMBuildBitCast(g->b, v, vx_is_wide(v) ? g->vf32 : g->f32, "");
+}
+
+LLVMValueRef vx_as_int(VxGen *g, LLVMValueRef v) {
+  return LLVMBuildBitCast(g->b, v, vx_is_wide(v) ? g->v32 : g->i32, "");
+}
+
+static LLVMValueRef const_f(VxGen *g, bool wide, float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, 4);
+  return vx_as_float(g, vx_const(g, wide, bits));
+}
+
+static LLVMValueRef intrinsic(VxGen *g, const char *name, LLVMValueRef x) {
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  LLVMTypeRef t = LLVMTypeOf(x);
+  LLVMValueRef fn = LLVMGetIntrinsicDeclaration(g->mod, id, &t, 1);
+  return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->cx, id, &t, 1), fn, &x, 1, "");
+}
+
+/* Truth as s32 0 or 1. */
+static LLVMValueRef truth(VxGen *g, LLVMValueRef cond) {
+  bool wide = vx_is_wide(cond);
+  return LLVMBuildZExt(g->b, cond, wide ? g->v32 : g->i32, "");
+}
+
+static LLVMValueRef fcmp(VxGen *g, LLVMRealPredicate p, LLVMValueRef a, LLVMValueRef b) {
+  return LLVMBuildFCmp(g->b, p, a, b, "");
+}
+static LLVMValueRef icmp(VxGen *g, LLVMIntPredicate p, LLVMValueRef a, LLVMValueRef b) {
+  return LLVMBuildICmp(g->b, p, a, b, "");
+}
+static LLVMValueRef pick(VxGen *g, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b) {
+  return LLVMBuildSelect(g->b, c, a, b, "");
+}
+
+/* Ties to even. Without a rounding instruction: adding and subtracting 2^23 rounds magnitudes below
+ * it; the sign is put back so that -0.3 gives -0. */
+static LLVMValueRef emit_rne(VxGen *g, LLVMValueRef a) {
+  if (g->level > 0) return intrinsic(g, "llvm.rint", a);
+  bool w = vx_is_wide(a);
+  LLVMValueRef bits = vx_as_int(g, a),
+               sign = LLVMBuildAnd(g->b, bits, vx_const(g, w, 0x80000000u), "");
+  LLVMValueRef mag = vx_as_float(g, LLVMBuildAnd(g->b, bits, vx_const(g, w, 0x7fffffffu), ""));
+  LLVMValueRef big = const_f(g, w, 8388608.0f);
+  LLVMValueRef r = LLVMBuildFSub(g->b, LLVMBuildFAdd(g->b, mag, big, ""), big, "");
+  LLVMValueRef rounded = vx_as_float(g, LLVMBuildOr(g->b, vx_as_int(g, r), sign, ""));
+  return pick(g, fcmp(g, LLVMRealOLT, mag, big), rounded, a);
+}
+
+static LLVMValueRef emit_floor(VxGen *g, LLVMValueRef a) {
+  if (g->level > 0) return intrinsic(g, "llvm.floor", a);
+  LLVMValueRef r = emit_rne(g, a);
+  LLVMValueRef less = LLVMBuildFSub(g->b, r, const_f(g, vx_is_wide(a), 1.0f), "");
+  return pick(g, fcmp(g, LLVMRealOGT, r, a), less, r);
+}
+
+static LLVMValueRef emit_f32_to_s32(VxGen *g, LLVMValueRef a) {
+  bool w = vx_is_wide(a);
+  LLVMValueRef r = emit_rne(g, a), top = const_f(g, w, 2147483648.0f),
+               bottom = const_f(g, w, -2147483648.0f);
+  LLVMValueRef high = fcmp(g, LLVMRealOGE, r, top), low = fcmp(g, LLVMRealOLT, r, bottom);
+  LLVMValueRef out =
+      LLVMBuildOr(g->b, LLVMBuildOr(g->b, high, low, ""), fcmp(g, LLVMRealUNO, r, r), "");
+  LLVMValueRef safe = pick(g, out, const_f(g, w, 0.0f), r);
+  LLVMValueRef i = LLVMBuildFPToSI(g->b, safe, w ? g->v32 : g->i32, "");
+  i = pick(g, high, vx_const(g, w, 0x7fffffffu), i);
+  return pick(g, low, vx_const(g, w, 0x80000000u), i);
+}
+
+/* f32 bits rounded to bf16, in the upper half; NaN stays a quiet NaN. */
+static LLVMValueRef emit_round_bf16(VxGen *g, LLVMValueRef bits) {
+  bool w = vx_is_wide(bits);
+  LLVMValueRef lsb =
+      LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, bits, vx_const(g, w, 16), ""), vx_const(g, w, 1), "");
+  LLVMValueRef sum =
+      LLVMBuildAdd(g->b, bits, LLVMBuildAdd(g->b, lsb, vx_const(g, w, 0x7fff), ""), "");
+  LLVMValueRef f = vx_as_float(g, bits);
+  LLVMValueRef quiet = LLVMBuildOr(g->b, bits, vx_const(g, w, 0x00400000u), "");
+  LLVMValueRef r = pick(g, fcmp(g, LLVMRealUNO, f, f), quiet, sum);
+  return LLVMBuildAnd(g->b, r, vx_const(g, w, 0xffff0000u), "");
+}
+
+static LLVMValueRef emit_special(VxGen *g, const VmathFn *fn, LLVMValueRef x) {
+  LLVMValueRef step[256] = {x};
+  bool w = vx_is_wide(x);
+  int n = fn->nsteps < 255 ? fn->nsteps : 255;
+  for (int i = 0; i < n; i++) {
+    const VmathStep *s = &fn->steps[i];
+    const uint8_t arg[3] = {s->a, s->b, s->c};
+    LLVMValueRef v[3];
+    for (int k = 0; k < 3; k++)
+      v[k] = arg[k] == VMATH_IMM ? vx_const(g, w, s->imm) : step[arg[k] <= i ? arg[k] : 0];
+    step[i + 1] = vx_emit_op(g, (IsaVopKind)s->op, v[0], v[1], v[2]);
+  }
+  return step[n];
+}
+
+static LLVMValueRef emit_float(VxGen *g, IsaVopKind op, LLVMValueRef ai, LLVMValueRef bi) {
+  LLVMValueRef a = vx_as_float(g, ai), b = vx_as_float(g, bi),
+               one = const_f(g, vx_is_wide(ai), 1.0f);
+  switch (op) {
+  case VOP_ADD_F: return LLVMBuildFAdd(g->b, a, b, "");
+  case VOP_SUB_F: return LLVMBuildFSub(g->b, a, b, "");
+  case VOP_MUL_F: return LLVMBuildFMul(g->b, a, b, "");
+  case VOP_MIN_F: return pick(g, fcmp(g, LLVMRealOLT, a, b), a, b);
+  case VOP_MAX_F: return pick(g, fcmp(g, LLVMRealOGT, a, b), a, b);
+  case VOP_FLOOR_F: return emit_floor(g, a);
+  case VOP_RNE_F: return emit_rne(g, a);
+  case VOP_EQ_F: return truth(g, fcmp(g, LLVMRealOEQ, a, b));
+  case VOP_LT_F: return truth(g, fcmp(g, LLVMRealOLT, a, b));
+  case VOP_LE_F: return truth(g, fcmp(g, LLVMRealOLE, a, b));
+  case VOP_NE_F: return truth(g, fcmp(g, LLVMRealUNE, a, b));
+  case VOP_CVT_IF: return emit_f32_to_s32(g, a);
+  case VOP_DIV_F: return LLVMBuildFDiv(g->b, a, b, "");
+  case VOP_SQRT_F: return intrinsic(g, "llvm.sqrt", a);
+  case VOP_RECIP_F: return LLVMBuildFDiv(g->b, one, a, "");
+  case VOP_RSQRT_F: return LLVMBuildFDiv(g->b, one, intrinsic(g, "llvm.sqrt", a), "");
+  default: return NULL;
+  }
+}
+
+static LLVMValueRef emit_int(VxGen *g, IsaVopKind op, LLVMValueRef a, LLVMValueRef b,
+                             LLVMValueRef c) {
+  bool w = vx_is_wide(a);
+  LLVMValueRef zero = vx_const(g, w, 0);
+  switch (op) {
+  case VOP_MOV: return a;
+  case VOP_ABS_F: return LLVMBuildAnd(g->b, a, vx_const(g, w, 0x7fffffffu), "");
+  case VOP_NEG_F: return LLVMBuildXor(g->b, a, vx_const(g, w, 0x80000000u), "");
+  case VOP_ADD_I: return LLVMBuildAdd(g->b, a, b, "");
+  case VOP_SUB_I: return LLVMBuildSub(g->b, a, b, "");
+  case VOP_MUL_I: return LLVMBuildMul(g->b, a, b, "");
+  case VOP_MIN_I: return pick(g, icmp(g, LLVMIntSLT, a, b), a, b);
+  case VOP_MAX_I: return pick(g, icmp(g, LLVMIntSGT, a, b), a, b);
+  case VOP_ABS_I: return pick(g, icmp(g, LLVMIntSLT, a, zero), LLVMBuildSub(g->b, zero, a, ""), a);
+  case VOP_AND_I: return LLVMBuildAnd(g->b, a, b, "");
+  case VOP_OR_I: return LLVMBuildOr(g->b, a, b, "");
+  case VOP_XOR_I: return LLVMBuildXor(g->b, a, b, "");
+  case VOP_SHL_I: return LLVMBuildShl(g->b, a, LLVMBuildAnd(g->b, b, vx_const(g, w, 31), ""), "");
+  case VOP_SHR_I: return LLVMBuildAShr(g->b, a, LLVMBuildAnd(g->b, b, vx_const(g, w, 31), ""), "");
+  case VOP_EQ_I: return truth(g, icmp(g, LLVMIntEQ, a, b));
+  case VOP_LT_I: return truth(g, icmp(g, LLVMIntSLT, a, b));
+  case VOP_LE_I: return truth(g, icmp(g, LLVMIntSLE, a, b));
+  case VOP_NE_I: return truth(g, icmp(g, LLVMIntNE, a, b));
+  case VOP_SEL: return pick(g, icmp(g, LLVMIntNE, c, zero), a, b);
+  case VOP_CVT_FI: return LLVMBuildSIToFP(g->b, a, w ? g->vf32 : g->f32, "");
+  case VOP_CVT_BF: return emit_round_bf16(g, a);
+  default: return NULL;
+  }
+}
+
+LLVMValueRef vx_emit_op(VxGen *g, IsaVopKind op, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
+  const VmathFn *fn = vmath_fn(op);
+  if (fn) return emit_special(g, fn, a);
+  LLVMValueRef v = emit_int(g, op, a, b, c);
+  if (!v) v = emit_float(g, op, a, b);
+  return v ? vx_as_int(g, v) : vx_const(g, vx_is_wide(a), 0);
+}
+
+/* ---- stored forms ---- */
+
+LLVMTypeRef vx_stored_type(VxGen *g, DType t, bool wide) {
+  LLVMTypeRef e = t == DT_S8 ? g->i8 : t == DT_BF16 ? g->i16 : g->i32;
+  return wide ? LLVMVectorType(e, 16) : e;
+}
+
+LLVMValueRef vx_emit_widen(VxGen *g, DType t, LLVMValueRef v) {
+  bool w = vx_is_wide(v);
+  LLVMTypeRef i = w ? g->v32 : g->i32;
+  if (t == DT_S8) return LLVMBuildSExt(g->b, v, i, "");
+  if (t == DT_BF16)
+    return LLVMBuildShl(g->b, LLVMBuildZExt(g->b, v, i, ""), vx_const(g, w, 16), "");
+  return v;
+}
+
+LLVMValueRef vx_emit_narrow(VxGen *g, DType t, LLVMValueRef v) {
+  bool w = vx_is_wide(v);
+  if (t == DT_BF16) {
+    v = LLVMBuildLShr(g->b, emit_round_bf16(g, v), vx_const(g, w, 16), "");
+    return LLVMBuildTrunc(g->b, v, vx_stored_type(g, t, w), "");
+  }
+  if (t != DT_S8) return v;
+  LLVMValueRef lo = vx_const(g, w, (uint32_t)-128), hi = vx_const(g, w, 127);
+  v = pick(g, icmp(g, LLVMIntSLT, v, lo), lo, v);
+  v = pick(g, icmp(g, LLVMIntSGT, v, hi), hi, v);
+  return LLVMBuildTrunc(g->b, v, vx_stored_type(g, t, w), "");
+}
