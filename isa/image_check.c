@@ -163,6 +163,8 @@ static bool check_names(const Check *c) {
   for (uint32_t i = 0; i < img->nsymbols; i++) {
     const IsaSymbol *s = &img->symbols[i];
     if (!s->name || !*s->name) return bad(c, "label %u has no name", i);
+    if (i && s->insn < img->symbols[i - 1].insn)
+      return bad(c, "label '%s' is not in the order of the instructions", s->name);
     if (s->insn > img->ninsns)
       return bad(c, "label '%s' stands at instruction %u of %u", s->name, s->insn, img->ninsns);
   }

@@ -273,7 +273,7 @@ static bool read_segments(Reader *r) {
 
 static bool read_labels(Reader *r) {
   IsaImage *img = r->img;
-  uint32_t n;
+  uint32_t n = 0;
   if (!count_records(r, SEC_SYMTAB, sizeof(Elf64_Sym), &n) ||
       !count_records(r, SEC_SRCMAP, sizeof(SrcMapRecord), &img->nsrcmap))
     return false;

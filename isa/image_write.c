@@ -281,13 +281,24 @@ static bool put_image(const IsaImage *img, Sink *put, void *user, const char **w
   return ok;
 }
 
-/* Segments in address order, then every rule a reader will hold the file to. */
+static int by_instruction(const void *a, const void *b) {
+  const IsaSymbol *x = a, *y = b;
+  return x->insn < y->insn   ? -1
+         : x->insn > y->insn ? 1
+                             : strcmp(x->name ? x->name : "", y->name ? y->name : "");
+}
+
+/* Segments and labels in order, then every rule a reader will hold the file to. */
 static bool prepare(const IsaImage *img, const char *label, IsaImage *sorted, Arena *arena,
                     DiagEngine *diag) {
   *sorted = *img;
   if (img->nsegments) {
     sorted->segments = arena_copy(arena, img->segments, img->nsegments * sizeof(IsaSegment));
     qsort(sorted->segments, img->nsegments, sizeof(IsaSegment), by_address);
+  }
+  if (img->nsymbols) {
+    sorted->symbols = arena_copy(arena, img->symbols, img->nsymbols * sizeof(IsaSymbol));
+    qsort(sorted->symbols, img->nsymbols, sizeof(IsaSymbol), by_instruction);
   }
   return isa_image_check(sorted, label, diag);
 }

@@ -232,6 +232,7 @@ bool isa_image_read_memory(const void *data, size_t size, const char *label, Isa
 bool isa_assemble(const char *text, size_t len, const char *label, IsaImage *out, DiagEngine *diag);
 void isa_disassemble(const IsaImage *img, StrBuf *out);
 void isa_insn_print(const IsaInsn *in, const IsaImage *img, StrBuf *out); /* one line, labels when img is given */
+void isa_desc_print(const IsaDesc *d, StrBuf *out);                       /* "dma rank=2 elsize=1 ..." */
 /* The manual, generated from the tables (markdown). */
 void isa_manual(StrBuf *out);
 #endif
