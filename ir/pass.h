@@ -61,7 +61,7 @@ typedef const NpuPlugin *(*NpuPluginEntry)(void);
  * links against nothing. Grows only at the end. See ir/api.c. */
 typedef struct IrApi {
   uint32_t abi, size;
-#define API(ret, name, args) ret(*name) args;
+#define API(ret, name, function, args) ret(*name) args;
 #include "ir/api.def"
 #undef API
 } IrApi;
@@ -96,6 +96,7 @@ bool pass_manager_add_pipeline(PassManager *pm, const char *pipeline);
  * there is none. */
 bool pass_manager_set_option(PassManager *pm, const char *pass, const char *option,
                              const char *value);
-/* Runs the queue over every function at each pass's level. False after a diagnostic. */
+/* Runs the queue over every function at each pass's level and empties it. A pass for whose level
+ * there is no function is an error. False after a diagnostic. */
 bool pass_manager_run(PassManager *pm, const PassRunOptions *options);
 #endif

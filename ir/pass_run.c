@@ -1,0 +1,168 @@
+/* Running a pipeline: levels, checks, dumps, times, statistics, reproducers. */
+#include "ir/pm.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+void pass_count(PassContext *pc, const char *what, int64_t n) {
+  PassManager *pm = pc->pm;
+  for (size_t i = 0; i < pm->nstats; i++) {
+    if (pm->stats[i].pass != pc->pass || strcmp(pm->stats[i].what, what)) continue;
+    pm->stats[i].n += n;
+    return;
+  }
+  pm->stats = mem_realloc(pm->stats, (pm->nstats + 1) * sizeof *pm->stats);
+  pm->stats[pm->nstats++] = (PassStat){pc->pass, arena_strdup(pm->arena, what), n};
+}
+
+/* ---- dumps and tables
+ * -------------------------------------------------------------------------------------- */
+
+static bool wants_dump(const PassRunOptions *o, const Pass *pass) {
+  for (int i = 0; i < o->nprint_after; i++)
+    if (!strcmp(o->print_after[i], pass->name)) return true;
+  return o->print_after_all;
+}
+
+static void dump(PassManager *pm, const PassRunOptions *o, const Pass *pass) {
+  StrBuf text = {0};
+  strbuf_printf(&text, "// after %s\n", pass->name);
+  ir_print(pm->module, &text, o->print_locations);
+  fwrite(text.data, 1, text.len, o->print_stream);
+  strbuf_free(&text);
+}
+
+static void print_times(const PassManager *pm, FILE *out) {
+  double total = 0;
+  for (size_t i = 0; i < pm->ntimes; i++) total += pm->times[i].ms;
+  fprintf(out, "// %-24s %10s %6s\n", "pass", "ms", "%");
+  for (size_t i = 0; i < pm->ntimes; i++)
+    fprintf(out, "// %-24s %10.3f %6.1f\n", pm->times[i].pass->name, pm->times[i].ms,
+            total > 0 ? pm->times[i].ms / total * 100 : 0.0);
+  fprintf(out, "// %-24s %10.3f %6.1f\n", "total", total, 100.0);
+}
+
+static void print_stats(const PassManager *pm, FILE *out) {
+  for (size_t i = 0; i < pm->nstats; i++)
+    fprintf(out, "// %12" PRId64 "  %s: %s\n", pm->stats[i].n, pm->stats[i].pass->name,
+            pm->stats[i].what);
+}
+
+/* ---- one pass
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/* The command that repeats what failed, then the IR as it was before. */
+static void write_reproducer(PassManager *pm, const QueuedPass *q, const char *path,
+                             const StrBuf *ir) {
+  StrBuf text = {0}, pass = {0};
+  const char *why;
+  pm_print_queued(q, &pass);
+  strbuf_puts(&text, "// npu-opt --passes='");
+  for (size_t i = 0; i < pass.len; i++) { /* an apostrophe as the shell wants it */
+    if (pass.data[i] == '\'')
+      strbuf_puts(&text, "'\\''");
+    else
+      strbuf_putc(&text, pass.data[i] == '\n' ? ' ' : pass.data[i]);
+  }
+  strbuf_puts(&text, "' --verify-each\n");
+  if (ir->len) strbuf_write(&text, ir->data, ir->len);
+  if (file_write_atomic(path, text.data, text.len, &why))
+    diag_note(pm->module->diag, SRC_LOC_NONE,
+              "pass `%s` failed; %s repeats it, its first line says how", q->pass->name, path);
+  else
+    diag_warning(pm->module->diag, SRC_LOC_NONE, "W-reproducer", "cannot write %s: %s", path, why);
+  strbuf_free(&text);
+  strbuf_free(&pass);
+}
+
+static bool run_on(PassManager *pm, const QueuedPass *q, IrFunc *f) {
+  DiagEngine *diag = pm->module->diag;
+  PassContext pc = {.module = pm->module,
+                    .diag = diag,
+                    .scratch = pm->scratch,
+                    .machine = pm->machine,
+                    .pass = q->pass,
+                    .option_values = q->values,
+                    .evaluate = pm->evaluate,
+                    .observe = pm->observe,
+                    .host = pm->host,
+                    .api = ir_api(),
+                    .pm = pm};
+  unsigned errors = diag_errors(diag);
+  PassStatus status = q->pass->run(&pc, f);
+  arena_reset(pm->scratch);
+  if (status != PASS_OK && diag_errors(diag) == errors)
+    diag_error(diag, f->loc, "E-pass", "pass `%s` failed on @%s without saying why; report this",
+               q->pass->name, f->name);
+  if (diag_errors(diag) != errors) return false;
+  f->level = q->pass->to;
+  return true;
+}
+
+static bool in_module(const IrModule *m, const IrFunc *f) {
+  for (int i = 0; i < m->nfuncs; i++)
+    if (m->funcs[i] == f) return true;
+  return false;
+}
+
+static const char *level_name(IrLevel l) {
+  return l == IR_GRAPH ? "graph" : l == IR_NEST ? "nest" : "program";
+}
+
+/* Over the functions at its level as they are now; those it makes itself are not visited. */
+static bool run_pass(PassManager *pm, const QueuedPass *q) {
+  IrModule *m = pm->module;
+  int n = 0, total = m->nfuncs;
+  IrFunc **funcs = ARENA_ARRAY(pm->arena, IrFunc *, total + 1);
+  for (int i = 0; i < total; i++)
+    if (m->funcs[i]->level == q->pass->from) funcs[n++] = m->funcs[i];
+  if (!n && total) {
+    diag_error(m->diag, m->funcs[0]->loc, "E-level",
+               "pass `%s` works on the %s level, but @%s is at the %s level; put a pass before it "
+               "that leads there",
+               q->pass->name, level_name(q->pass->from), m->funcs[0]->name,
+               level_name(m->funcs[0]->level));
+    return false;
+  }
+  for (int i = 0; i < n; i++)
+    if (in_module(m, funcs[i]) && !run_on(pm, q, funcs[i])) return false;
+  return true;
+}
+
+static bool run_step(PassManager *pm, const QueuedPass *q, const PassRunOptions *o) {
+  StrBuf before = {0};
+  if (o->reproducer) ir_print(pm->module, &before, true);
+  double start = now_ms();
+  bool ok = run_pass(pm, q);
+  pm->times = mem_realloc(pm->times, (pm->ntimes + 1) * sizeof *pm->times);
+  pm->times[pm->ntimes++] = (PassTime){q->pass, now_ms() - start};
+  if (ok && o->print_stream && wants_dump(o, q->pass)) dump(pm, o, q->pass);
+  if (ok && o->verify_each && !ir_verify(pm->module)) {
+    diag_note(pm->module->diag, SRC_LOC_NONE, "found after pass `%s`", q->pass->name);
+    ok = false;
+  }
+  if (!ok && o->reproducer) write_reproducer(pm, q, o->reproducer, &before);
+  strbuf_free(&before);
+  return ok;
+}
+
+bool pass_manager_run(PassManager *pm, const PassRunOptions *o) {
+  bool ok = true;
+  pm->nstats = pm->ntimes = 0;
+  for (int i = 0; i < o->nprint_after; i++)
+    if (!pm_find(pm, o->print_after[i])) ok = pm_unknown_pass(pm, o->print_after[i], SRC_LOC_NONE);
+  for (size_t i = 0; i < pm->nqueue && ok && (o->stop_after < 0 || i < (size_t)o->stop_after); i++)
+    ok = run_step(pm, &pm->queue[i], o);
+  pm->nqueue = 0;
+  if (o->time_passes && o->print_stream) print_times(pm, o->print_stream);
+  if (o->stats && o->print_stream) print_stats(pm, o->print_stream);
+  return ok;
+}

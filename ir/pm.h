@@ -1,0 +1,49 @@
+/* Private to the pass manager. */
+#ifndef NPU_IR_PM_H
+#define NPU_IR_PM_H
+#include "ir/internal.h"
+
+typedef struct {
+  const Pass *pass;
+  const char **values; /* parallel to pass->options, defaults filled in */
+} QueuedPass;
+
+typedef struct {
+  const Pass *pass;
+  const char *what;
+  int64_t n;
+} PassStat;
+
+typedef struct {
+  const Pass *pass;
+  double ms;
+} PassTime;
+
+struct PassManager {
+  IrModule *module;
+  const struct MachineDesc *machine;
+  Arena *arena, *scratch;
+  const Pass **passes;
+  size_t npasses;
+  void **plugins;
+  size_t nplugins;
+  QueuedPass *queue;
+  size_t nqueue;
+  PassStat *stats;
+  size_t nstats;
+  PassTime *times;
+  size_t ntimes;
+  void *host;
+  bool (*evaluate)(void *, IrFunc *, const IrAttr **);
+  bool (*observe)(void *, IrFunc *, const char *, int, IrValue *const *, float *, float *);
+};
+
+int pass_option_count(const Pass *pass);
+const Pass *pm_find(const PassManager *pm, const char *name);
+/* Sets option `name` of q; false after reporting at loc. */
+bool pm_set_option(PassManager *pm, QueuedPass *q, const char *name, const char *value, SrcLoc loc);
+/* " ; did you mean `x`?" material: reports an unknown pass. */
+bool pm_unknown_pass(PassManager *pm, const char *name, SrcLoc loc);
+/* q as pipeline text: name{option=value,...} with options that differ from their defaults. */
+void pm_print_queued(const QueuedPass *q, StrBuf *out);
+#endif
