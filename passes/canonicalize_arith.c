@@ -1,0 +1,71 @@
+/* canonicalize: arithmetic, casts and repeated functions. */
+#include "passes/canonicalize_internal.h"
+
+static bool is_splat(const IrValue *v, double value) {
+  double found;
+  return ir_constant_splat(v, &found) && found == value;
+}
+
+/* The operand that is the result already: x + 0, x - 0, x * 1, x / 1, x to the power 1, -(-x),
+ * where(constant, a, b). */
+static IrValue *neutral_operand(const IrOp *op) {
+  IrValue *a = op->noperands > 0 ? ir_operand(op, 0) : NULL;
+  IrValue *b = op->noperands > 1 ? ir_operand(op, 1) : NULL;
+  double c;
+  switch (op->kind) {
+  case IR_OP_ADD: return is_splat(b, 0) ? a : is_splat(a, 0) ? b : NULL;
+  case IR_OP_SUB: return is_splat(b, 0) ? a : NULL;
+  case IR_OP_MUL: return is_splat(b, 1) ? a : is_splat(a, 1) ? b : NULL;
+  case IR_OP_DIV:
+  case IR_OP_POW: return is_splat(b, 1) ? a : NULL;
+  case IR_OP_NEG: return ir_is(a->def, IR_OP_NEG) ? ir_operand(a->def, 0) : NULL;
+  case IR_OP_WHERE: return ir_constant_splat(a, &c) ? ir_operand(op, c != 0 ? 1 : 2) : NULL;
+  default: return NULL;
+  }
+}
+
+bool simplify_arith(IrOp *op) {
+  IrValue *v = neutral_operand(op);
+  return v && v->type == op->results[0].type && replace_with(op, v);
+}
+
+/* Every value of `small` is also one of `large`. */
+static bool widening(DType small, DType large) {
+  if (small == DT_BF16) return large == DT_F32;
+  if (small == DT_S8) return large != DT_S8;
+  return small == large;
+}
+
+/* A cast to the type it has, and a cast of a cast whose first step loses nothing. */
+bool simplify_cast(IrOp *op) {
+  if (op->kind != IR_OP_CAST) return false;
+  IrValue *x = ir_operand(op, 0);
+  if (x->type == op->results[0].type) return replace_with(op, x);
+  if (!ir_is(x->def, IR_OP_CAST)) return false;
+  IrValue *source = ir_operand(x->def, 0);
+  if (!widening(source->type->dtype, x->type->dtype)) return false;
+  ir_set_operand(op, 0, source);
+  if (source->type == op->results[0].type) replace_with(op, source);
+  return true;
+}
+
+static bool same_attrs(const IrOp *a, const IrOp *b) {
+  if (a->nattrs != b->nattrs) return false;
+  for (int i = 0; i < a->nattrs; i++)
+    if (a->attrs[i].name != b->attrs[i].name || a->attrs[i].value != b->attrs[i].value)
+      return false;
+  return true;
+}
+
+/* f(f(x)) with f idempotent; also relu after what is never negative. */
+bool simplify_repeated(IrOp *op) {
+  if (op->noperands != 1 || !ir_operand(op, 0)->def) return false;
+  const IrOp *inner = ir_operand(op, 0)->def;
+  bool repeated =
+      ir_has_trait(op, IR_IDEMPOTENT) && inner->kind == op->kind && same_attrs(op, inner);
+  bool positive =
+      op->kind == IR_OP_RELU && (inner->kind == IR_OP_RELU6 || inner->kind == IR_OP_SIGMOID);
+  if (!repeated && !positive) return false;
+  if (ir_operand(op, 0)->type != op->results[0].type) return false;
+  return replace_with(op, ir_operand(op, 0));
+}
