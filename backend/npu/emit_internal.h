@@ -1,0 +1,27 @@
+/* Private to backend/npu. */
+#ifndef NPU_BACKEND_NPU_EMIT_INTERNAL_H
+#define NPU_BACKEND_NPU_EMIT_INTERNAL_H
+#include "backend/npu/npu.h"
+
+typedef struct {
+  const IrFunc *f;
+  const MachineDesc *machine;
+  IsaImage *img;
+  DiagEngine *diag;
+  IsaInsn *code; /* stb_ds array, targets as instruction numbers */
+  struct {
+    const IrValue *key;
+    int value;
+  } * vprogs; /* stb_ds map: program op result to image index */
+  bool failed;
+} Emitter;
+
+/* Reports a located error once; later ones are swallowed. */
+void emit_fail(Emitter *e, SrcLoc loc, const char *fmt, ...) NPU_PRINTF(3, 4);
+/* Address of a buffer or tensor value. */
+int64_t emit_address(Emitter *e, const IrValue *v);
+/* Fills d from a `desc` op. */
+bool emit_desc(Emitter *e, const IrOp *op, IsaDesc *d);
+/* Segments, I/O signature, roofline figures and DRAM size from the function's `tensor` ops. */
+void emit_tensors(Emitter *e);
+#endif

@@ -1,0 +1,178 @@
+/* legalize: gives every result and written state storage of its own, and turns what the machine has
+ * no instruction for into operands.
+ *   - a returned or state-written value that is an argument, constant, state, alias of another
+ * result, or not row-major gets a copy kernel; states are written last, after everything that reads
+ * them
+ *   - `index` in a body becomes an operand that reads a table 0, 1, 2, ...
+ * Level: nest. Keeps: everything. Terminates: each rewrite removes one such use. */
+#include "passes/sched.h"
+#include <stdlib.h>
+#include <string.h>
+
+static IrValue *root_of(IrValue *v) {
+  while (ir_is(v->def, IR_OP_RESHAPE)) v = ir_operand(v->def, 0);
+  return v;
+}
+
+static bool row_major(const IrValue *v) {
+  int order[IR_MAX_RANK];
+  ir_layout(v, order);
+  for (int i = 0; i < v->type->rank; i++)
+    if (order[i] != i) return false;
+  return true;
+}
+
+static IrValue *copy_before(IrOp *pos, IrValue *v) {
+  static const char *const names[IR_MAX_RANK] = {"i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7"};
+  IrBuilder b = ir_builder_before(pos);
+  IrMap map = ir_map_zero(v->type->rank);
+  for (int i = 0; i < v->type->rank; i++) ir_map_dim(&map, i, i, 1);
+  if (v->def) b.loc = v->def->loc;
+  IrOp *k =
+      ir_kernel_new(&b, v->type->rank, names, v->type->shape, 1, &v, &map, NULL, 1, &v->type, &map);
+  IrBuilder body = ir_builder_at_end(k->region, b.loc);
+  IrValue *arg = k->region->args[0];
+  ir_build_typed(&body, IR_OP_YIELD, 1, &arg, 0, NULL, 0, NULL);
+  ir_set_attr(k, "copy", ir_attr_bool(b.m, true));
+  return ir_result(k, 0);
+}
+
+/* ---- results and states
+ * -------------------------------------------------------------------------------- */
+
+typedef struct {
+  IrValue *root;
+} Claim;
+
+static bool claimed(const Claim *c, int n, const IrValue *root) {
+  for (int i = 0; i < n; i++)
+    if (c[i].root == root) return true;
+  return false;
+}
+
+static bool op_precedes(const IrOp *a, const IrOp *b) {
+  for (const IrOp *op = a; op; op = op->next)
+    if (op == b) return true;
+  return false;
+}
+
+/* Does the producer of root, or anything after it, still read the state's old value? */
+static bool state_read_from(IrFunc *f, const char *name, const IrOp *producer) {
+  for (IrOp *op = producer->parent->first; op; op = op->next) {
+    for (int i = 0; i < op->noperands && op->kind != IR_OP_RESHAPE; i++) {
+      IrValue *r = root_of(ir_operand(op, i));
+      if (ir_is(r->def, IR_OP_STATE) && !strcmp(ir_get_str(r->def, "name", ""), name) &&
+          op_precedes(producer, op))
+        return true;
+    }
+  }
+  (void)f;
+  return false;
+}
+
+static void own_storage(PassContext *pc, IrFunc *f) {
+  int n = 0, max = f->body->last->noperands;
+  for (IrOp *op = f->body->first; op; op = op->next) max += op->kind == IR_OP_STATE_WRITE;
+  Claim *claims = ARENA_ARRAY(pc->scratch, Claim, max + 1);
+  IrOp *ret = f->body->last;
+  for (int i = 0; i < ret->noperands; i++) {
+    IrValue *v = ir_operand(ret, i), *root = root_of(v);
+    if (!ir_is(root->def, IR_OP_KERNEL) || claimed(claims, n, root) || !row_major(root)) {
+      v = copy_before(ret, v);
+      ir_set_operand(ret, i, v);
+      root = v;
+      pass_count(pc, "copies", 1);
+    }
+    claims[n++].root = root;
+  }
+  /* First make every written value independent of the states' storage, then write. */
+  for (IrOp *op = f->body->first, *next; op; op = next) {
+    next = op->next;
+    if (op->kind != IR_OP_STATE_WRITE) continue;
+    IrValue *root = root_of(ir_operand(op, 0));
+    if (ir_is(root->def, IR_OP_STATE)) ir_set_operand(op, 0, copy_before(op, ir_operand(op, 0)));
+  }
+  for (IrOp *op = f->body->first, *next; op; op = next) {
+    next = op->next;
+    if (op->kind != IR_OP_STATE_WRITE) continue;
+    IrValue *v = ir_operand(op, 0), *root = root_of(v);
+    bool direct = ir_is(root->def, IR_OP_KERNEL) && !claimed(claims, n, root) && row_major(root) &&
+                  !state_read_from(f, ir_get_str(op, "name", ""), root->def);
+    if (!direct) {
+      v = copy_before(ret, v);
+      ir_set_operand(op, 0, v);
+      root = v;
+      pass_count(pc, "copies", 1);
+    }
+    ir_op_unlink(op);
+    ir_op_insert_before(ret, op);
+    claims[n++].root = root;
+  }
+}
+
+/* ---- index
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static IrValue *iota_table(IrFunc *f, int64_t n, IrOp *before) {
+  for (IrOp *op = f->body->first; op; op = op->next)
+    if (op->kind == IR_OP_CONSTANT && ir_get_int(op, "iota", 0) == n && op_precedes(op, before))
+      return ir_result(op, 0);
+  IrBuilder b = ir_builder_before(f->body->first);
+  void *bytes;
+  const IrAttr *data = ir_attr_data_new(b.m, ir_type_tensor(b.m, DT_S32, 1, &n), &bytes);
+  for (int64_t i = 0; i < n; i++) ((int32_t *)bytes)[i] = (int32_t)i;
+  IrValue *v = ir_build_constant(&b, data);
+  ir_set_attr(v->def, "iota", ir_attr_int(b.m, n));
+  return v;
+}
+
+/* Appends an operand with its map and pad to a kernel; the new block argument is returned. */
+static IrValue *add_kernel_operand(IrOp *k, IrValue *v, const IrMap *map) {
+  IrModule *m = ir_op_module(k);
+  static const char *const lists[] = {"in_maps", "pads"};
+  for (int i = 0; i < 2; i++) {
+    const IrAttr *old = ir_attr(k, lists[i]), *items[64];
+    size_t n = old->array.n;
+    memcpy(items, old->array.items, n * sizeof *items);
+    items[n++] = i == 0 ? ir_attr_map(m, map) : ir_attr_str(m, "none");
+    ir_set_attr(k, lists[i], ir_attr_array(m, items, n));
+  }
+  ir_add_operand(k, v);
+  return ir_block_add_arg(k->region, ir_type_scalar(m, v->type->dtype), NULL);
+}
+
+static void index_to_operand(PassContext *pc, IrFunc *f, IrOp *k) {
+  IrKernel info;
+  ir_kernel_read(k, &info);
+  IrValue *arg_of[IR_MAX_DIMS] = {NULL};
+  for (IrOp *op = k->region->first, *next; op; op = next) {
+    next = op->next;
+    if (op->kind != IR_OP_INDEX) continue;
+    int64_t dim = ir_get_int(op, "dim", 0);
+    if (!arg_of[dim]) {
+      IrMap map = ir_map_zero(1);
+      ir_map_dim(&map, 0, (int)dim, 1);
+      arg_of[dim] = add_kernel_operand(k, iota_table(f, info.extent[dim], k), &map);
+    }
+    ir_replace_all_uses(ir_result(op, 0), arg_of[dim]);
+    ir_op_erase(op);
+    pass_count(pc, "indices", 1);
+  }
+}
+
+static PassStatus run(PassContext *pc, IrFunc *f) {
+  for (IrOp *op = f->body->first; op; op = op->next)
+    if (op->kind == IR_OP_KERNEL && !ir_attr(op, "tile")) index_to_operand(pc, f, op);
+  own_storage(pc, f);
+  return PASS_OK;
+}
+
+const Pass pass_legalize = {.abi = NPU_PASS_ABI,
+                            .size = sizeof(Pass),
+                            .name = "legalize",
+                            .help = "storage for results and states, tables for indices",
+                            .from = IR_NEST,
+                            .to = IR_NEST,
+                            .options = NULL,
+                            .run = run};

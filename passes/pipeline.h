@@ -1,0 +1,97 @@
+/* Writing program IR: private to pipeline*.c. */
+#ifndef NPU_PASSES_PIPELINE_H
+#define NPU_PASSES_PIPELINE_H
+#include "passes/sched.h"
+
+/* Instruction operands, in the order of the assembly syntax. Registers, descriptors, programs and
+ * buffers are IR values; `addr` is the address of a buffer or tensor plus a constant. */
+typedef struct {
+  enum { ARG_VALUE, ARG_IMM, ARG_FIELD, ARG_ADDR } kind;
+  IrValue *value;
+  int64_t imm;
+  const char *field;
+} PArg;
+static inline PArg pv(IrValue *v) {
+  return (PArg){.kind = ARG_VALUE, .value = v};
+}
+static inline PArg pi(int64_t i) {
+  return (PArg){.kind = ARG_IMM, .imm = i};
+}
+static inline PArg pf(const char *field) {
+  return (PArg){.kind = ARG_FIELD, .field = field};
+}
+static inline PArg pa(IrValue *v, int64_t cst) {
+  return (PArg){.kind = ARG_ADDR, .value = v, .imm = cst};
+}
+
+void prog_insn(IrBuilder *b, const char *op, int nargs, const PArg *args);
+#define INSN_(b, op, ...)                                                                          \
+  prog_insn(b, op, (int)(sizeof((PArg[]){__VA_ARGS__}) / sizeof(PArg)), (PArg[]){__VA_ARGS__})
+IrValue *prog_reg(IrBuilder *b);
+IrValue *prog_buffer(IrBuilder *b, const char *space, int64_t bytes, int slots, const char *name);
+IrValue *prog_vprog(IrBuilder *b, const char *text);
+/* A descriptor register holding `d`; address fields may refer to buffers and tensors. */
+typedef struct {
+  const char *field;
+  IrValue *base;
+  int64_t cst;
+} PAddrField;
+IrValue *prog_desc(IrBuilder *b, const IsaDesc *d, int naddrs, const PAddrField *addrs);
+/* for (counter = 0; counter < hi, or < bound when given; counter += step); b moves inside until
+ * prog_end. */
+IrBuilder prog_for(IrBuilder *b, IrValue *counter, int64_t hi, IrValue *bound, int64_t step);
+/* Runs what is written through the returned builder when a cond b ("eq", "ne", "lt", "ge"). */
+IrBuilder prog_if(IrBuilder *b, IrValue *a, const char *cond, IrValue *other);
+void prog_acquire(IrBuilder *b, IrValue *buffer, IsaEngine e, bool write);
+void prog_release(IrBuilder *b, IrValue *buffer, IsaEngine e, bool write);
+/* dst = cst + sum of coef[d] * reg[d]; registers NULL count as zero. */
+void prog_affine(IrBuilder *b, IrValue *dst, const IrAffine *a, IrValue *const reg[IR_MAX_DIMS]);
+const char *prog_field(IrBuilder *b, const char *name,
+                       int element); /* "coord", 1 -> interned "coord.1" */
+
+/* A block's home while a kernel's program is written. */
+typedef struct {
+  IrValue *buffer;
+  IrValue *slot; /* register: byte (ACC: row) offset of the current slot; NULL with one slot */
+  int64_t size;  /* of one slot */
+  Block block;   /* geometry (operands and results) */
+  IrValue *desc; /* DMA descriptor */
+  IrValue *tensor;
+  IsaEngine dma;
+} Home;
+
+typedef struct {
+  PassContext *pc;
+  IrModule *m;
+  const MachineDesc *machine;
+  KernelInfo ki;
+  Schedule s;
+  Home home[SCHED_MAX_STORES];
+  IrValue *iv[IR_MAX_DIMS]; /* start of the current tile per dimension; NULL: always 0 */
+  IrValue *zero;            /* register holding 0, when needed */
+  Mxu mxu;
+  IrValue *desc_w, *desc_x;
+  struct {
+    Vec vec;
+    IrValue *desc, *first, *again;
+  } step[SCHED_MAX_STEPS];
+  bool failed;
+} Writer;
+
+/* Names of the places of one DMA queue: LD0, LD1 or ST. */
+void write_load(Writer *w, IrBuilder *b, int operand, IrValue *const start[IR_MAX_DIMS],
+                bool other_slot);
+void write_store(Writer *w, IrBuilder *b, int store);
+void write_mxu(Writer *w, IrBuilder *b);
+void write_vector(Writer *w, IrBuilder *b, int step);
+/* r = slot offset + address of the buffer + cst */
+void write_slot_address(Writer *w, IrBuilder *b, const Home *h, IrValue *r, int64_t cst);
+/* Count field of a loop in this tile: mult times what is left of dimension edge, at most tile. */
+void write_edge_count(Writer *w, IrBuilder *b, IrValue *desc, const char *field, int edge,
+                      int64_t mult);
+/* Adds one kernel's indispensable work to the figures on `ret` and on the tensors it reads. */
+void write_ideal(PassContext *pc, IrOp *ret, const IrOp *kernel,
+                 IrValue *(*tensor_of)(void *, const IrValue *), void *user);
+/* Register that is zero in the first step of the tiled reductions; NULL when there are none. */
+IrValue *write_reduction_position(Writer *w, IrBuilder *b);
+#endif

@@ -1,0 +1,213 @@
+/* plan: a DRAM address for every tensor. Inputs, outputs, states and constants have their own;
+ * temporaries share by liveness (first fit over the order of kernels, as in linear-scan register
+ * allocation). Level: nest. Adds addr on constants, weights and states, addrs on kernels, arg_addrs
+ * and dram_bytes on the return. Needs: legalize (every returned or written value is a kernel's own
+ * result). */
+#include "passes/sched.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+typedef struct {
+  const IrValue *value; /* kernel result */
+  int64_t addr, bytes;
+  int from, to; /* op positions */
+} Temp;
+
+typedef struct {
+  const char *what, *name;
+  int64_t bytes;
+  SrcLoc loc;
+} Item;
+
+typedef struct {
+  PassContext *pc;
+  IrFunc *f;
+  int64_t top; /* first address above the fixed tensors */
+  int64_t end; /* first address above everything */
+  Temp *temps;
+  int ntemps;
+  Item *items;
+  int nitems;
+} Plan;
+
+static const IrValue *root_of(const IrValue *v) {
+  while (ir_is(v->def, IR_OP_RESHAPE)) v = ir_operand(v->def, 0);
+  return v;
+}
+
+static int64_t place_fixed(Plan *p, const char *what, const char *name, int64_t bytes, SrcLoc loc) {
+  int64_t addr = p->top;
+  p->items[p->nitems++] = (Item){what, name ? name : "", bytes, loc};
+  p->top += round_up(bytes, ALIGN);
+  if (p->top > p->end) p->end = p->top;
+  return addr;
+}
+
+static void set_addr(Plan *p, IrOp *op, int64_t addr) {
+  ir_set_attr(op, "addr", ir_attr_int(p->pc->module, addr));
+}
+
+static IrOp *state_op(Plan *p, const char *name, const IrOp *before) {
+  for (IrOp *op = p->f->body->first; op != before; op = op->next)
+    if (op->kind == IR_OP_STATE && !strcmp(ir_get_str(op, "name", ""), name)) return op;
+  return NULL;
+}
+
+static const char *constant_name(const IrOp *op) {
+  const IrData *d = ir_attr(op, "data") ? ir_attr(op, "data")->data : NULL;
+  return d && d->name ? d->name : op->results[0].name;
+}
+
+static void place_inputs_constants_states(Plan *p) {
+  IrBlock *b = p->f->body;
+  IrModule *m = p->pc->module;
+  int64_t *addrs = ARENA_ARRAY(p->pc->scratch, int64_t, b->nargs + 1);
+  for (int i = 0; i < b->nargs; i++)
+    addrs[i] =
+        place_fixed(p, "input", b->args[i]->name, ir_type_bytes(b->args[i]->type), p->f->loc);
+  ir_set_attr(b->last, "arg_addrs", ir_attr_ints(m, addrs, (size_t)b->nargs));
+  for (IrOp *op = b->first; op; op = op->next) {
+    if (op->kind == IR_OP_CONSTANT || op->kind == IR_OP_WEIGHT) {
+      if (op->results[0].uses)
+        set_addr(p, op,
+                 place_fixed(p, "weight", constant_name(op), ir_type_bytes(op->results[0].type),
+                             op->loc));
+    } else if (op->kind == IR_OP_STATE) {
+      const char *name = ir_get_str(op, "name", "");
+      IrOp *first = state_op(p, name, op);
+      set_addr(p, op,
+               first ? ir_get_int(first, "addr", 0)
+                     : place_fixed(p, "state", name, ir_type_bytes(op->results[0].type), op->loc));
+    }
+  }
+}
+
+static int position_of(const IrOp *op) {
+  int n = 0;
+  for (const IrOp *o = op->parent->first; o != op; o = o->next) n++;
+  return n;
+}
+
+static int last_use(const IrValue *v) {
+  int last = position_of(v->def);
+  for (const IrUse *u = v->uses; u; u = u->next) {
+    int at = ir_is(u->op, IR_OP_RESHAPE) ? last_use(&u->op->results[0]) : position_of(u->op);
+    if (at > last) last = at;
+  }
+  return last;
+}
+
+/* Lowest address where the temporary overlaps no other that lives at the same time. */
+static int64_t first_fit(const Plan *p, const Temp *t) {
+  int64_t addr = p->top;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int i = 0; i < p->ntemps; i++) {
+      const Temp *o = &p->temps[i];
+      bool alive = o->from <= t->to && t->from <= o->to;
+      if (alive && addr < o->addr + o->bytes && o->addr < addr + t->bytes)
+        addr = o->addr + o->bytes, moved = true;
+    }
+  }
+  return addr;
+}
+
+/* The output or written state a kernel result is, or NULL for a temporary. */
+static bool fixed_result(Plan *p, const IrValue *v, int64_t *addr) {
+  for (IrOp *op = p->f->body->first; op; op = op->next) {
+    if (op->kind != IR_OP_STATE_WRITE && op->kind != IR_OP_RETURN) continue;
+    for (int i = 0; i < op->noperands; i++) {
+      if (root_of(ir_operand(op, i)) != v) continue;
+      if (op->kind == IR_OP_RETURN) {
+        const char *name = i < p->f->nresults ? p->f->result_names[i] : NULL;
+        *addr = place_fixed(p, "output", name, ir_type_bytes(v->type), v->def->loc);
+        return true;
+      }
+      IrOp *state = state_op(p, ir_get_str(op, "name", ""), NULL);
+      *addr = state ? ir_get_int(state, "addr", 0)
+                    : place_fixed(p, "state", ir_get_str(op, "name", ""), ir_type_bytes(v->type),
+                                  op->loc);
+      set_addr(p, op, *addr);
+      return true;
+    }
+  }
+  return false;
+}
+
+static void place_results(Plan *p) {
+  IrBlock *b = p->f->body;
+  /* fixed ones first: temporaries lie above them */
+  for (int pass = 0; pass < 2; pass++)
+    for (IrOp *op = b->first; op; op = op->next) {
+      if (op->kind != IR_OP_KERNEL) continue;
+      int64_t addrs[16] = {0};
+      int n = op->nresults < 16 ? op->nresults : 16;
+      if (pass == 1) ir_get_ints(op, "addrs", addrs, 16);
+      for (int r = 0; r < n; r++) {
+        if (pass == 0) {
+          if (!fixed_result(p, &op->results[r], &addrs[r])) addrs[r] = -1;
+        } else if (addrs[r] < 0) {
+          Temp t = {.value = &op->results[r],
+                    .bytes = round_up(ir_type_bytes(op->results[r].type), ALIGN),
+                    .from = position_of(op),
+                    .to = last_use(&op->results[r])};
+          addrs[r] = t.addr = first_fit(p, &t);
+          if (t.addr + t.bytes > p->end) p->end = t.addr + t.bytes;
+          p->temps[p->ntemps++] = t;
+          p->items[p->nitems++] =
+              (Item){"temporary", op->results[r].name ? op->results[r].name : "", t.bytes, op->loc};
+        }
+      }
+      ir_set_attr(op, "addrs", ir_attr_ints(p->pc->module, addrs, (size_t)n));
+    }
+}
+
+static int by_bytes(const void *a, const void *b) {
+  const Item *x = a, *y = b;
+  return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
+}
+
+static PassStatus too_large(Plan *p) {
+  enum { SHOWN = 24 };
+  int64_t rest = 0;
+  diag_error(p->pc->diag, p->f->loc, "E-dram",
+             "the model needs %lld bytes of DRAM, machine '%s' has %lld: use a smaller model or "
+             "batch, or a machine with more dram_bytes",
+             (long long)p->end, p->pc->machine->name, (long long)p->pc->machine->dram_bytes);
+  qsort(p->items, (size_t)p->nitems, sizeof *p->items, by_bytes);
+  for (int i = 0; i < p->nitems; i++) {
+    if (i < SHOWN)
+      diag_note(p->pc->diag, p->items[i].loc, "%s %s: %lld bytes", p->items[i].what,
+                p->items[i].name, (long long)p->items[i].bytes);
+    else
+      rest += p->items[i].bytes;
+  }
+  if (rest)
+    diag_note(p->pc->diag, SRC_LOC_NONE, "%d smaller tensors: %lld bytes", p->nitems - SHOWN,
+              (long long)rest);
+  return PASS_FAILED;
+}
+
+static PassStatus run(PassContext *pc, IrFunc *f) {
+  Plan p = {.pc = pc, .f = f};
+  int n = f->body->nargs;
+  for (IrOp *op = f->body->first; op; op = op->next) n += op->nresults + 1;
+  p.temps = ARENA_ARRAY(pc->scratch, Temp, n + 1);
+  p.items = ARENA_ARRAY(pc->scratch, Item, n + 1);
+  place_inputs_constants_states(&p);
+  place_results(&p);
+  ir_set_attr(f->body->last, "dram_bytes", ir_attr_int(pc->module, p.end));
+  pass_count(pc, "DRAM bytes", p.end);
+  return p.end > pc->machine->dram_bytes ? too_large(&p) : PASS_OK;
+}
+
+const Pass pass_plan = {.abi = NPU_PASS_ABI,
+                        .size = sizeof(Pass),
+                        .name = "plan",
+                        .help = "DRAM addresses, temporaries shared by liveness",
+                        .from = IR_NEST,
+                        .to = IR_NEST,
+                        .options = NULL,
+                        .run = run};

@@ -1,0 +1,26 @@
+/* A schedule as attributes of its kernel. */
+#include "passes/sched.h"
+#include <string.h>
+
+void sched_read(const IrOp *kernel, Schedule *s, bool *present) {
+  int64_t order[IR_MAX_DIMS];
+  memset(s, 0, sizeof *s);
+  *present = ir_attr(kernel, "tile") != NULL;
+  ir_get_ints(kernel, "tile", s->tile, IR_MAX_DIMS);
+  ir_get_ints(kernel, "block", s->block, IR_MAX_DIMS);
+  s->norder = ir_get_ints(kernel, "order", order, IR_MAX_DIMS);
+  for (int i = 0; i < s->norder; i++) s->order[i] = (int)order[i];
+  s->slots = (int)ir_get_int(kernel, "slots", 1);
+  s->stream = (int)ir_get_int(kernel, "stream", 0);
+}
+
+void sched_write(IrOp *kernel, const Schedule *s, int ndims) {
+  IrModule *m = ir_op_module(kernel);
+  int64_t order[IR_MAX_DIMS];
+  for (int i = 0; i < s->norder; i++) order[i] = s->order[i];
+  ir_set_attr(kernel, "tile", ir_attr_ints(m, s->tile, (size_t)ndims));
+  ir_set_attr(kernel, "block", ir_attr_ints(m, s->block, (size_t)ndims));
+  ir_set_attr(kernel, "order", ir_attr_ints(m, order, (size_t)s->norder));
+  ir_set_attr(kernel, "slots", ir_attr_int(m, s->slots));
+  ir_set_attr(kernel, "stream", ir_attr_int(m, s->stream));
+}

@@ -1,0 +1,247 @@
+/* Geometry of blocks: from a tensor's affine map and the tile sizes follow the box a DMA descriptor
+ * moves, where it lies in scratchpad, and the byte stride of every kernel dimension inside it. */
+#include "passes/sched.h"
+#include <string.h>
+
+int64_t sched_tile(const KernelInfo *ki, const Schedule *s, int dim) {
+  int64_t extent = ki->k.extent[dim], t = s->tile[dim] < extent ? s->tile[dim] : extent;
+  if (t < 1) t = 1;
+  if (s->block[dim] > 0) t = round_up(t, s->block[dim]);
+  return t;
+}
+
+int64_t sched_tiles(const KernelInfo *ki, const Schedule *s, int dim) {
+  return ceil_div(ki->k.extent[dim], sched_tile(ki, s, dim));
+}
+
+int sched_depth(const KernelInfo *ki, const Schedule *s, uint32_t dims) {
+  (void)ki;
+  int depth = 0;
+  for (int i = 0; i < s->norder; i++)
+    if (dims >> s->order[i] & 1) depth = i + 1;
+  return depth;
+}
+
+/* One axis of the tensor while the box is put together. */
+typedef struct {
+  int64_t len, dstride, extent, sstride;
+  IrAffine coord;
+  int64_t
+      inner[IR_MAX_DIMS]; /* elements of this axis between neighbours along each kernel dimension */
+  int64_t first;          /* elements from the box's edge to local index 0 */
+  bool fill, gather;
+  int rank; /* wanted place in SPM: higher is further in */
+} Axis;
+
+static IrAffine affine_scaled(const IrAffine *a, int64_t by) {
+  IrAffine r = *a;
+  for (int d = 0; d < IR_MAX_DIMS; d++) r.coef[d] *= by;
+  r.cst *= by;
+  return r;
+}
+
+static void affine_add(IrAffine *to, const IrAffine *a) {
+  for (int d = 0; d < IR_MAX_DIMS; d++) to->coef[d] += a->coef[d];
+  to->cst += a->cst;
+}
+
+static bool affine_is_constant(const IrAffine *a) {
+  for (int d = 0; d < IR_MAX_DIMS; d++)
+    if (a->coef[d]) return false;
+  return true;
+}
+
+/* An axis read by one dimension, starting inside the tensor: the box walks every coef-th element.
+ */
+static bool axis_strided(Axis *ax, const IrAffine *a, int64_t extent, int dim, int64_t tile,
+                         int64_t reach) {
+  int64_t c = a->coef[dim];
+  if (c == 1 || a->cst < 0 || a->cst >= extent) return false;
+  ax->len = tile;
+  ax->extent = c > 0 ? (extent - 1 - a->cst) / c + 1 : a->cst / -c + 1;
+  ax->coord.coef[dim] = reach > tile;
+  ax->inner[dim] = 1;
+  ax->fill = reach > ax->extent;
+  return true;
+}
+
+static void axis_affine(const KernelInfo *ki, const Schedule *s, const IrAffine *a, int64_t extent,
+                        int64_t stride, Axis *ax, int64_t *offset) {
+  int ndims = 0, dim = 0;
+  int64_t lo = a->cst, hi = a->cst;
+  ax->dstride = stride, ax->extent = extent, ax->len = 1;
+  ax->coord.index = -1;
+  for (int d = 0; d < ki->k.ndims; d++)
+    if (a->coef[d]) ndims++, dim = d;
+  int64_t reach = ndims == 1 ? sched_tiles(ki, s, dim) * sched_tile(ki, s, dim) : 0;
+  if (ndims == 1 && axis_strided(ax, a, extent, dim, sched_tile(ki, s, dim), reach)) {
+    *offset += a->cst * stride;
+    ax->dstride = stride * a->coef[dim];
+    return;
+  }
+  ax->coord.cst = a->cst;
+  for (int d = 0; d < ki->k.ndims; d++) {
+    int64_t c = a->coef[d], t = sched_tile(ki, s, d), span = sched_tiles(ki, s, d) * t - 1;
+    if (!c) continue;
+    ax->inner[d] = c;
+    ax->coord.coef[d] = sched_tiles(ki, s, d) > 1 ? c : 0;
+    ax->len += (c < 0 ? -c : c) * (t - 1);
+    if (c < 0)
+      ax->coord.cst += c * (t - 1), ax->first -= c * (t - 1), lo += c * span;
+    else
+      hi += c * span;
+  }
+  ax->fill = lo < 0 || hi >= extent;
+}
+
+/* Merges axis i with i+1 when the inner one is whole and both walk memory and scratchpad as one. */
+static bool axes_merge(Axis *ax, int *n, int i) {
+  Axis *a = &ax[i], *b = &ax[i + 1];
+  if (a->gather || b->gather || b->fill || b->len != b->extent || !affine_is_constant(&b->coord) ||
+      b->coord.cst)
+    return false;
+  if (a->dstride != b->dstride * b->extent || a->sstride != b->sstride * b->len) return false;
+  a->coord = affine_scaled(&a->coord, b->extent);
+  a->len *= b->len, a->extent *= b->extent;
+  a->dstride = b->dstride, a->sstride = b->sstride;
+  memmove(b, b + 1, sizeof *b * (size_t)(*n - i - 2));
+  (*n)--;
+  return true;
+}
+
+/* Folds an always-inside axis of length one into the address. */
+static void axes_fold(Axis *ax, int *n, int i, Block *b) {
+  IrAffine bytes = affine_scaled(&ax[i].coord, ax[i].dstride);
+  affine_add(&b->dram, &bytes);
+  memmove(&ax[i], &ax[i + 1], sizeof *ax * (size_t)(*n - i - 1));
+  (*n)--;
+}
+
+static void place_in_spm(Axis *ax, int n, int64_t elsize, int64_t *bytes) {
+  bool placed[IR_MAX_RANK] = {false};
+  int64_t stride = elsize;
+  for (int k = 0; k < n; k++) { /* innermost first: highest rank, then the last axis */
+    int best = -1;
+    for (int i = 0; i < n; i++)
+      if (!placed[i] && (best < 0 || ax[i].rank >= ax[best].rank)) best = i;
+    placed[best] = true;
+    ax[best].sstride = stride;
+    stride *= ax[best].len;
+  }
+  *bytes = stride;
+}
+
+static bool finish_block(Axis *ax, int n, int64_t elsize, Block *b, const char **why) {
+  place_in_spm(ax, n, elsize, &b->bytes);
+  for (int i = 0; i < n; i++) {
+    b->first += ax[i].first * ax[i].sstride;
+    for (int d = 0; d < IR_MAX_DIMS; d++) b->dim_stride[d] += ax[i].inner[d] * ax[i].sstride;
+  }
+  for (int i = n - 1; i >= 0; i--)
+    if (ax[i].len == 1 && !ax[i].fill && !ax[i].gather && affine_is_constant(&ax[i].coord))
+      axes_fold(ax, &n, i, b);
+  for (int i = n - 2; i >= 0; i--) axes_merge(ax, &n, i);
+  for (int i = n - 1; i >= 0 && n > 5; i--)
+    if (ax[i].len == 1 && !ax[i].fill && !ax[i].gather) axes_fold(ax, &n, i, b);
+  if (n == 0)
+    ax[n++] =
+        (Axis){.len = 1, .dstride = elsize, .extent = 1, .sstride = elsize, .coord.index = -1};
+  if (n > 5) {
+    *why = "a block needs more than five descriptor axes";
+    return false;
+  }
+  b->rank = n;
+  for (int i = 0; i < n; i++) {
+    b->len[i] = ax[i].len, b->dstride[i] = ax[i].dstride, b->sstride[i] = ax[i].sstride;
+    b->extent[i] = ax[i].extent, b->coord[i] = ax[i].coord;
+    b->fill = b->fill || ax[i].fill;
+    if (b->len[i] > UINT32_MAX || b->sstride[i] > INT32_MAX) {
+      *why = "a block is larger than a descriptor can say";
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Where an operand's axes lie in scratchpad: the array wants the contraction (streamed factor) or
+ * the columns (planes) innermost; everything else keeps the tensor's storage order. */
+static int axis_place(const KernelInfo *ki, const Schedule *s, int operand, const IrAffine *a) {
+  if (ki->mxu_step < 0) return 0;
+  const Step *st = &ki->step[ki->mxu_step];
+  bool streamed = st->factor[s->stream] == operand, plane = st->factor[!s->stream] == operand;
+  int n = sched_column_dim(ki, s->stream);
+  bool any = false, reduces = true;
+  for (int d = 0; d < ki->k.ndims; d++)
+    if (a->coef[d]) any = true, reduces = reduces && (st->red >> d & 1);
+  if (plane && n >= 0 && a->coef[n]) return 2;
+  return (streamed || plane) && any && reduces;
+}
+
+static bool build_block(const KernelInfo *ki, const Schedule *s, const IrValue *tensor,
+                        const IrMap *map, int operand, Block *b, const char **why) {
+  const IrType *t = tensor->type;
+  int order[IR_MAX_RANK], n = 0;
+  int64_t elsize = (int64_t)dtype_size(t->dtype), stride[IR_MAX_RANK], step = elsize, offset = 0;
+  Axis ax[IR_MAX_RANK];
+  memset(b, 0, sizeof *b);
+  memset(ax, 0, sizeof ax);
+  b->gather = -1;
+  b->dram.index = -1;
+  ir_layout(tensor, order);
+  for (int i = t->rank - 1; i >= 0; i--) stride[order[i]] = step, step *= t->shape[order[i]];
+  for (int pass = 0; pass < 2; pass++) /* the gathered axis becomes box axis 0 */
+    for (int i = 0; i < t->rank; i++) {
+      int a = order[i];
+      const IrAffine *af = &map->axis[a];
+      if ((af->index >= 0) != (pass == 0)) continue;
+      Axis *x = &ax[n++];
+      if (af->index < 0) {
+        axis_affine(ki, s, af, t->shape[a], stride[a], x, &offset);
+        x->rank = operand >= 0 ? axis_place(ki, s, operand, af) : 0;
+        continue;
+      }
+      Block list;
+      if (b->gather >= 0 || af->cst || !sched_operand_block(ki, s, af->index, &list, why)) {
+        *why = "an operand is gathered along two axes";
+        return false;
+      }
+      b->gather = af->index;
+      x->gather = true;
+      x->dstride = stride[a], x->extent = t->shape[a], x->len = list.bytes / 4, x->coord.index = -1;
+      x->first = list.first / 4;
+      for (int d = 0; d < IR_MAX_DIMS; d++) x->inner[d] = list.dim_stride[d] / 4;
+    }
+  if (!finish_block(ax, n, elsize, b, why)) return false;
+  b->dram.cst += offset;
+  return true;
+}
+
+bool sched_operand_block(const KernelInfo *ki, const Schedule *s, int operand, Block *out,
+                         const char **why) {
+  return build_block(ki, s, ir_operand(ki->op, operand), ir_kernel_in_map(ki->op, operand), operand,
+                     out, why);
+}
+
+bool sched_result_block(const KernelInfo *ki, const Schedule *s, int result, Block *out,
+                        const char **why) {
+  return build_block(ki, s, &ki->op->results[result], ir_kernel_out_map(ki->op, result), -1, out,
+                     why);
+}
+
+void sched_stage_block(const KernelInfo *ki, const Schedule *s, int store, Block *out) {
+  const Store *st = &ki->store[store];
+  int64_t stride = (int64_t)dtype_size(st->dtype);
+  memset(out, 0, sizeof *out);
+  out->gather = -1;
+  for (int d = ki->k.ndims - 1; d >= 0; d--)
+    if (st->dims >> d & 1) out->dim_stride[d] = stride, stride *= sched_tile(ki, s, d);
+  out->bytes = stride;
+}
+
+void sched_acc_block(const Mxu *mx, const MachineDesc *m, Block *out) {
+  memset(out, 0, sizeof *out);
+  out->gather = -1;
+  for (int d = 0; d < IR_MAX_DIMS; d++) out->dim_stride[d] = mx->acc_stride[d] * m->mxu_cols;
+  if (mx->n >= 0) out->dim_stride[mx->n] = 1; /* column blocks of a row are neighbours */
+  out->bytes = mx->acc_rows;
+}

@@ -1,0 +1,278 @@
+/* Predicted time of a schedule: every instruction the pipeline would write is priced by isa_cost at
+ * the size of a full tile, multiplied by how often it runs, and engines that overlap count by the
+ * slowest. */
+#include "passes/sched.h"
+#include <math.h>
+#include <string.h>
+
+void sched_dma_desc(const Block *b, DType dtype, double pad, IsaDesc *d) {
+  uint8_t bits[8] = {0};
+  memset(d, 0, sizeof *d);
+  d->kind = DESC_DMA;
+  d->rank = (uint8_t)b->rank;
+  d->elsize = (uint8_t)dtype_size(dtype);
+  dtype_set(dtype, bits, 0, pad);
+  memcpy(&d->dma.fill, bits, sizeof d->dma.fill);
+  for (int i = 0; i < b->rank; i++) {
+    d->dma.size[i] = (uint32_t)b->len[i];
+    d->dma.dstride[i] = b->dstride[i];
+    d->dma.sstride[i] = (int32_t)b->sstride[i];
+    d->dma.extent[i] = b->extent[i];
+    d->dma.coord[i] = b->coord[i].cst;
+  }
+}
+
+void sched_plane_desc(const KernelInfo *ki, const Mxu *mx, IsaDesc *d) {
+  memset(d, 0, sizeof *d);
+  d->kind = DESC_PLANE;
+  d->dtype = (uint8_t)ki->store[mx->w].dtype;
+  for (int i = 0; i < 3; i++) d->plane.k[i] = 1;
+  for (int i = 0; i < mx->nk; i++) {
+    d->plane.k[3 - mx->nk + i] = (uint32_t)mx->k[i].len;
+    d->plane.kstride[3 - mx->nk + i] = (int32_t)mx->k[i].w;
+  }
+  d->plane.n = (uint32_t)mx->nb;
+  d->plane.nstride = (int32_t)mx->nstride;
+}
+
+void sched_rows_desc(const KernelInfo *ki, const Mxu *mx, IsaDesc *d) {
+  memset(d, 0, sizeof *d);
+  d->kind = DESC_ROWS;
+  d->dtype = (uint8_t)ki->store[mx->x].dtype;
+  d->wdtype = (uint8_t)ki->store[mx->w].dtype;
+  for (int i = 0; i < 3; i++) d->rows.k[i] = d->rows.m[i] = 1;
+  for (int i = 0; i < mx->nk; i++) {
+    d->rows.k[3 - mx->nk + i] = (uint32_t)mx->k[i].len;
+    d->rows.kstride[3 - mx->nk + i] = (int32_t)mx->k[i].x;
+  }
+  for (int i = 0; i < mx->nm; i++) {
+    d->rows.m[3 - mx->nm + i] = (uint32_t)mx->m[i].len;
+    d->rows.mstride[3 - mx->nm + i] = (int32_t)mx->m[i].x;
+    d->rows.astride[3 - mx->nm + i] = (int32_t)mx->m[i].acc;
+  }
+}
+
+void sched_vec_desc(const KernelInfo *ki, const Vec *v, IsaDesc *d) {
+  memset(d, 0, sizeof *d);
+  d->kind = DESC_VECTOR;
+  d->nstreams = (uint8_t)v->nstreams;
+  for (int j = 0; j < 5; j++) d->vec.count[j] = (uint32_t)v->loop[j].len;
+  for (int k = 0; k < v->nstreams; k++) {
+    const Store *st = &ki->store[v->stream[k].store];
+    d->vec.stream[k].space = st->kind == STORE_ACC ? SPACE_ACC : SPACE_SPM;
+    d->vec.stream[k].dtype = (uint8_t)st->dtype;
+    for (int j = 0; j < 5; j++) d->vec.stream[k].stride[j] = (int32_t)v->loop[j].stride[k];
+  }
+}
+
+bool sched_in_gather(const KernelInfo *ki, int operand, bool *is_list) {
+  bool gathered = false;
+  *is_list = false;
+  for (int i = 0; i < ki->k.nin; i++) {
+    const IrMap *map = ir_kernel_in_map(ki->op, i);
+    for (int a = 0; a < map->rank; a++) {
+      if (map->axis[a].index < 0) continue;
+      gathered = gathered || i == operand;
+      *is_list = *is_list || map->axis[a].index == operand;
+    }
+  }
+  return gathered || *is_list;
+}
+
+int sched_operand_slots(const KernelInfo *ki, const Schedule *s, int operand) {
+  bool is_list;
+  if (sched_in_gather(ki, operand, &is_list)) return 1;
+  return sched_depth(ki, s, sched_operand_dims(ki, operand)) > 0 ? s->slots : 1;
+}
+
+int sched_par_depth(const KernelInfo *ki, const Schedule *s) {
+  int n = 0;
+  while (n < s->norder && !(ki->red >> s->order[n] & 1)) n++;
+  return n;
+}
+
+int sched_result_slots(const KernelInfo *ki, const Schedule *s) {
+  return sched_par_depth(ki, s) > 0 ? s->slots : 1;
+}
+
+/* Grid steps down to a depth, and the part of a full tile that a dimension set's tiles hold on
+ * average. */
+static double steps_to(const KernelInfo *ki, const Schedule *s, int depth) {
+  double n = 1;
+  for (int i = 0; i < depth; i++) n *= (double)sched_tiles(ki, s, s->order[i]);
+  return n;
+}
+static double coverage(const KernelInfo *ki, const Schedule *s, uint32_t dims) {
+  double c = 1;
+  for (int i = 0; i < s->norder; i++) {
+    int d = s->order[i];
+    if (dims >> d & 1)
+      c *= (double)ki->k.extent[d] / (double)(sched_tiles(ki, s, d) * sched_tile(ki, s, d));
+  }
+  return c;
+}
+typedef struct {
+  const KernelInfo *ki;
+  const Schedule *s;
+  const MachineDesc *m;
+  Predicted *p;
+  double first_load, last_store, ld[2];
+  double step_mxu, step_vpu; /* one grid step's compute */
+  const char **why;
+} Pricing;
+
+static double dram_cycles(const Pricing *pr, double bytes) {
+  return bytes / machine_dram_bytes_per_cycle(pr->m);
+}
+
+static bool price_operands(Pricing *pr) {
+  for (int i = 0; i < pr->ki->k.nin; i++) {
+    Block b;
+    IsaDesc d;
+    uint32_t dims = sched_operand_dims(pr->ki, i);
+    if (!sched_operand_block(pr->ki, pr->s, i, &b, pr->why)) return false;
+    sched_dma_desc(&b, pr->ki->store[i].dtype, 0, &d);
+    IsaInsn in = {.kind = b.gather >= 0 ? INSN_LD1_GATHER : b.fill ? INSN_LD0_FILL : INSN_LD0};
+    IsaCost c = isa_cost(&in, &d, NULL, pr->m);
+    double times = steps_to(pr->ki, pr->s, sched_depth(pr->ki, pr->s, dims)),
+           part = coverage(pr->ki, pr->s, dims);
+    double dram = dram_cycles(pr, c.dram_read);
+    pr->p->dram += dram * times * part;
+    pr->ld[i & 1] += fmax(c.cycles, dram) * times * part;
+    pr->first_load += fmax(c.cycles, dram);
+    pr->p->seq += times * (8 + 4 * b.rank);
+    pr->p->spm_bytes += round_up(b.bytes, 64) * sched_operand_slots(pr->ki, pr->s, i);
+  }
+  pr->first_load += machine_dram_latency_cycles(pr->m);
+  return true;
+}
+
+static bool price_results(Pricing *pr) {
+  for (int r = 0; r < pr->ki->k.nout; r++) {
+    Block b;
+    IsaDesc d;
+    if (!sched_result_block(pr->ki, pr->s, r, &b, pr->why)) return false;
+    sched_dma_desc(&b, pr->ki->op->results[r].type->dtype, 0, &d);
+    IsaCost c = isa_cost(&(IsaInsn){.kind = b.fill ? INSN_ST_CLIP : INSN_ST}, &d, NULL, pr->m);
+    int depth = sched_par_depth(pr->ki, pr->s);
+    double times = steps_to(pr->ki, pr->s, depth), part = coverage(pr->ki, pr->s, pr->ki->par);
+    double dram = dram_cycles(pr, c.dram_write);
+    pr->p->dram += dram * times * part;
+    pr->last_store += fmax(c.cycles, dram);
+    pr->p->seq += times * (8 + 4 * b.rank);
+    pr->p->spm_bytes += round_up(b.bytes, 64) * sched_result_slots(pr->ki, pr->s);
+  }
+  pr->last_store += machine_dram_latency_cycles(pr->m);
+  return true;
+}
+
+static bool price_mxu(Pricing *pr) {
+  Mxu mx;
+  IsaDesc d;
+  if (pr->ki->mxu_step < 0) return true;
+  if (!sched_mxu(pr->ki, pr->s, pr->m, &mx, pr->why)) return false;
+  sched_plane_desc(pr->ki, &mx, &d);
+  IsaCost load = isa_cost(&(IsaInsn){.kind = INSN_MM_LOAD}, &d, NULL, pr->m);
+  sched_rows_desc(pr->ki, &mx, &d);
+  IsaCost mul = isa_cost(&(IsaInsn){.kind = INSN_MM_MUL_POP_ACC}, &d, NULL, pr->m);
+  double planes = 1, rows = 1, seq = 0;
+  for (int i = 0; i < mx.nloops; i++) planes *= (double)mx.loop[i].trip, seq += planes * 6;
+  for (int i = 0; i < mx.nm; i++)
+    if (mx.m[i].edge >= 0) rows *= coverage(pr->ki, pr->s, 1u << mx.m[i].edge);
+  double steps = steps_to(pr->ki, pr->s, pr->s->norder);
+  pr->step_mxu = planes * fmax(load.cycles, mul.cycles) + load.cycles;
+  pr->p->mxw += planes * steps * load.cycles;
+  pr->p->mxm += planes * steps * fmax(mul.cycles * rows, 1);
+  pr->p->seq += steps * (seq + planes * 8 + 12);
+  pr->p->acc_rows = mx.acc_rows * sched_result_slots(pr->ki, pr->s);
+  *pr->why = "more accumulator rows than the machine has";
+  return pr->p->acc_rows <= pr->m->acc_rows;
+}
+
+static const IsaVprog *step_vprog(Pricing *pr, int step, const Vec *v, IsaVprog *own) {
+  VprogCache *c = pr->ki->cache;
+  for (int i = 0; c && i < c->n; i++)
+    if (c->entry[i].step == step && c->entry[i].nred == v->nred &&
+        c->entry[i].v_reduces == v->v_reduces && c->entry[i].accumulates == v->accumulates)
+      return &c->entry[i].vprog;
+  StrBuf text = {0};
+  char message[160];
+  bool ok = sched_vprog(pr->ki, step, v, v->accumulates, &text, pr->why);
+  if (ok && !isa_vprog_parse(text.data, own, message)) {
+    *pr->why = "its vector program is not accepted";
+    ok = false;
+  }
+  strbuf_free(&text);
+  if (!ok) return NULL;
+  if (c && c->n < (int)NPU_COUNTOF(c->entry)) {
+    c->entry[c->n].step = step, c->entry[c->n].nred = v->nred;
+    c->entry[c->n].v_reduces = v->v_reduces, c->entry[c->n].accumulates = v->accumulates;
+    c->entry[c->n++].vprog = *own;
+  }
+  return own;
+}
+
+static bool price_vector(Pricing *pr) {
+  double par_steps = steps_to(pr->ki, pr->s, sched_par_depth(pr->ki, pr->s)),
+         steps = steps_to(pr->ki, pr->s, pr->s->norder);
+  for (int i = 0; i < pr->ki->nsteps; i++) {
+    const Step *st = &pr->ki->step[i];
+    Vec v;
+    IsaVprog own;
+    IsaDesc d;
+    if (st->mxu) continue;
+    if (!sched_vec(pr->ki, pr->s, i, pr->m, &v, pr->why)) return false;
+    const IsaVprog *vp = step_vprog(pr, i, &v, &own);
+    if (!vp) return false;
+    sched_vec_desc(pr->ki, &v, &d);
+    IsaCost c = isa_cost(&(IsaInsn){.kind = INSN_VX}, &d, vp, pr->m);
+    double around = 1, times = st->epilogue ? par_steps : steps;
+    for (int j = 0; j < v.nouter; j++) around *= (double)v.outer[j].len;
+    pr->p->vpu += c.cycles * around * times * coverage(pr->ki, pr->s, st->par | st->red);
+    pr->step_vpu += c.cycles * around;
+    pr->p->seq += times * (12 + around * (4 + 3 * v.nstreams));
+  }
+  for (int i = 0; i < pr->ki->nstores; i++) {
+    Block b;
+    if (pr->ki->store[i].kind != STORE_STAGE) continue;
+    sched_stage_block(pr->ki, pr->s, i, &b);
+    pr->p->spm_bytes += round_up(b.bytes, 64);
+  }
+  return true;
+}
+
+/* Scalar registers the pipeline will hold at once: counters and slots, then the larger of
+ * prefetching and computing. */
+static int count_regs(const Pricing *pr) {
+  int held = pr->s->norder + pr->ki->k.nin + pr->ki->k.nout + 1, loops = 0;
+  Mxu mx;
+  const char *why;
+  if (pr->ki->mxu_step >= 0 && sched_mxu(pr->ki, pr->s, pr->m, &mx, &why))
+    for (int i = 0; i < mx.nloops; i++)
+      loops += 1 + (mx.loop[i].x != 0) + (mx.loop[i].w != 0) + (mx.loop[i].acc != 0);
+  int prefetch = pr->s->norder + 4;
+  return held + (loops + 6 > prefetch ? loops + 6 : prefetch);
+}
+
+bool sched_predict(const KernelInfo *ki, const Schedule *s, const MachineDesc *m, Predicted *out,
+                   const char **why) {
+  Pricing pr = {.ki = ki, .s = s, .m = m, .p = out, .why = why};
+  memset(out, 0, sizeof *out);
+  if (!price_operands(&pr) || !price_results(&pr) || !price_mxu(&pr) || !price_vector(&pr))
+    return false;
+  *why = "more scratchpad than the machine has";
+  if (out->spm_bytes > m->spm_bytes) return false;
+  out->regs = count_regs(&pr);
+  *why = "more scalar registers than the sequencer has";
+  if (out->regs > ISA_REGS) return false;
+  out->ld = fmax(pr.ld[0], pr.ld[1]);
+  out->fill = pr.first_load + pr.last_store;
+  if (s->slots > 1) {
+    double busiest =
+        fmax(fmax(fmax(out->dram, out->ld), fmax(out->mxw, out->mxm)), fmax(out->vpu, out->seq));
+    out->total = busiest + out->fill + pr.step_vpu + (busiest > out->mxm ? pr.step_mxu : 0);
+  } else {
+    out->total = out->dram + out->mxw + out->mxm + out->vpu + out->fill;
+  }
+  return true;
+}

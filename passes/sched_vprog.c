@@ -1,0 +1,365 @@
+/* Writes the vector program of a step: the expressions of its targets over streams, with reductions
+ * collected in registers. Registers are handed out in evaluation order and returned after the last
+ * use. */
+#include "passes/sched.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+  const KernelInfo *ki;
+  const Step *st;
+  const Vec *v;
+  StrBuf *out;
+  int8_t reg[SCHED_MAX_SCALARS];   /* register holding a scalar, or -1 */
+  int16_t uses[SCHED_MAX_SCALARS]; /* still to come in this program */
+  uint16_t free;                   /* v registers */
+  int nops;
+  const char *why; /* set on failure */
+} Gen;
+
+static void fail(Gen *g, const char *why) {
+  if (!g->why) g->why = why;
+}
+
+static int reg_take(Gen *g) {
+  for (int r = 0; r < ISA_VREGS; r++)
+    if (g->free >> r & 1) {
+      g->free &= (uint16_t) ~(1u << r);
+      return r;
+    }
+  fail(g, "a vector program needs more than sixteen registers");
+  return 0;
+}
+static void reg_give(Gen *g, int r) {
+  g->free |= (uint16_t)(1u << r);
+}
+
+static void emit(Gen *g, const char *fmt, ...) NPU_PRINTF(2, 3);
+static void emit(Gen *g, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  if (g->nops++) strbuf_puts(g->out, "; ");
+  strbuf_vprintf(g->out, fmt, ap);
+  va_end(ap);
+  if (g->nops > ISA_VPROG_MAX) fail(g, "a vector program longer than 64 micro-operations");
+}
+
+static bool is_real(const IrValue *v) {
+  return dtype_is_float(v->type->dtype);
+}
+
+/* ---- free casts
+ * ------------------------------------------------------------------------------------- */
+
+static bool only_stored(const IrValue *v) {
+  return v->uses && ir_has_one_use(v) && v->uses->op->kind == IR_OP_YIELD;
+}
+
+/* A cast that changes nothing in the register is its operand. */
+static bool cast_is_free(const IrOp *op) {
+  DType from = ir_operand(op, 0)->type->dtype, to = op->results[0].type->dtype;
+  if (dtype_is_float(from) != dtype_is_float(to)) return false;
+  return from == to || (from == DT_BF16 && to == DT_F32) || (from == DT_S8 && to == DT_S32) ||
+         only_stored(&op->results[0]);
+}
+
+/* The scalar whose register holds v: free casts share their operand's. */
+static const IrValue *canonical(const KernelInfo *ki, const IrValue *v) {
+  while (ir_is(v->def, IR_OP_CAST) && cast_is_free(v->def) && sched_store_of(ki, v) < 0)
+    v = ir_operand(v->def, 0);
+  return v;
+}
+
+/* ---- operands
+ * ---------------------------------------------------------------------------------------- */
+
+typedef struct {
+  char text[40];
+  bool imm;
+} Arg;
+
+static void constant_text(const IrValue *v, bool real, Arg *a) {
+  StrBuf b = {0};
+  double x = ir_get_float(v->def, "value", 0);
+  if (real)
+    strbuf_float(&b, (float)x);
+  else
+    strbuf_printf(&b, "%lld", (long long)x);
+  snprintf(a->text, sizeof a->text, "%s", b.data);
+  a->imm = true;
+  strbuf_free(&b);
+}
+
+static int evaluate(Gen *g, const IrValue *v, bool top);
+
+/* Text of an operand; its register, if any, is released when this was the last use. */
+static Arg argument(Gen *g, const IrValue *v) {
+  Arg a = {.imm = false};
+  v = canonical(g->ki, v);
+  if (ir_is(v->def, IR_OP_CONSTANT)) {
+    constant_text(v, is_real(v), &a);
+    return a;
+  }
+  snprintf(a.text, sizeof a.text, "v%d", evaluate(g, v, false));
+  return a;
+}
+static void used(Gen *g, const IrValue *v) {
+  v = canonical(g->ki, v);
+  int k = sched_scalar(g->ki, v);
+  if (ir_is(v->def, IR_OP_CONSTANT) && g->reg[k] < 0) return;
+  if (--g->uses[k] == 0) reg_give(g, g->reg[k]), g->reg[k] = -1;
+}
+
+/* A micro-operation has one immediate: all but the first different one move to a register first. */
+static void one_immediate(Gen *g, Arg *a, int n, int *temps, int *ntemps) {
+  const char *kept = NULL;
+  for (int i = 0; i < n; i++) {
+    if (!a[i].imm) continue;
+    if (!kept)
+      kept = a[i].text;
+    else if (strcmp(kept, a[i].text) != 0) {
+      int r = reg_take(g);
+      emit(g, "mov v%d, %s", r, a[i].text);
+      snprintf(a[i].text, sizeof a[i].text, "v%d", r);
+      a[i].imm = false;
+      temps[(*ntemps)++] = r;
+    }
+  }
+}
+
+/* ---- operations
+ * ------------------------------------------------------------------------------------------ */
+
+/* Body op to micro-operation: names for floats and integers; swap: operands exchanged. */
+typedef struct {
+  IrOpKind op;
+  const char *real, *integer;
+  bool swap;
+} VopRow;
+static const VopRow vop_rows[] = {
+    {IR_OP_ADD, "add.f", "add.i", false},  {IR_OP_SUB, "sub.f", "sub.i", false},
+    {IR_OP_MUL, "mul.f", "mul.i", false},  {IR_OP_DIV, "div.f", NULL, false},
+    {IR_OP_MIN, "min.f", "min.i", false},  {IR_OP_MAX, "max.f", "max.i", false},
+    {IR_OP_EQ, "eq.f", "eq.i", false},     {IR_OP_NE, "ne.f", "ne.i", false},
+    {IR_OP_LT, "lt.f", "lt.i", false},     {IR_OP_LE, "le.f", "le.i", false},
+    {IR_OP_GT, "lt.f", "lt.i", true},      {IR_OP_GE, "le.f", "le.i", true},
+    {IR_OP_ABS, "abs.f", "abs.i", false},  {IR_OP_NEG, "neg.f", NULL, false},
+    {IR_OP_FLOOR, "floor.f", NULL, false}, {IR_OP_ROUND, "rne.f", NULL, false},
+    {IR_OP_EXP, "exp.f", NULL, false},     {IR_OP_LOG, "log.f", NULL, false},
+    {IR_OP_SQRT, "sqrt.f", NULL, false},   {IR_OP_RSQRT, "rsqrt.f", NULL, false},
+    {IR_OP_RECIP, "recip.f", NULL, false}, {IR_OP_ERF, "erf.f", NULL, false},
+    {IR_OP_TANH, "tanh.f", NULL, false},   {IR_OP_SIN, "sin.f", NULL, false},
+    {IR_OP_COS, "cos.f", NULL, false},     {IR_OP_WHERE, "sel", "sel", false},
+};
+
+static const char *vop_name(const IrOp *op, bool *swap) {
+  bool real = is_real(ir_operand(op, op->noperands - 1));
+  *swap = false;
+  for (size_t i = 0; i < NPU_COUNTOF(vop_rows); i++)
+    if (vop_rows[i].op == op->kind) {
+      *swap = vop_rows[i].swap;
+      return real ? vop_rows[i].real : vop_rows[i].integer;
+    }
+  return NULL;
+}
+
+/* Conversions round and saturate in the register unless the store, which does the same, is all that
+ * follows. */
+static void emit_cast(Gen *g, const IrOp *op, int d, const char *src) {
+  DType from = ir_operand(op, 0)->type->dtype, to = op->results[0].type->dtype;
+  bool from_real = dtype_is_float(from), stored = only_stored(&op->results[0]);
+  char name[8];
+  snprintf(name, sizeof name, "v%d", d);
+  if (!dtype_is_float(to)) {
+    if (from_real)
+      emit(g, "cvt.if %s, %s", name, src), src = name;
+    else if (to != DT_S8 || from == DT_S8 || stored)
+      emit(g, "mov %s, %s", name, src), src = name;
+    if (to == DT_S8 && from != DT_S8 && !stored) {
+      emit(g, "min.i %s, %s, 127", name, src);
+      emit(g, "max.i %s, %s, -128", name, name);
+    }
+    return;
+  }
+  if (!from_real) emit(g, "cvt.fi %s, %s", name, src), src = name;
+  bool narrow = to == DT_BF16 && from != DT_BF16 && from != DT_S8 && !stored;
+  if (narrow)
+    emit(g, "cvt.bf %s, %s", name, src);
+  else if (from_real)
+    emit(g, "mov %s, %s", name, src);
+}
+
+static void emit_op(Gen *g, const IrOp *op, int k) {
+  Arg a[3];
+  int temps[3], ntemps = 0, n = op->noperands;
+  bool swap;
+  for (int i = 0; i < n; i++) a[i] = argument(g, ir_operand(op, i));
+  one_immediate(g, a, n, temps, &ntemps);
+  for (int i = 0; i < n; i++) used(g, ir_operand(op, i));
+  int d = reg_take(g);
+  g->reg[k] = (int8_t)d;
+  if (op->kind == IR_OP_CAST)
+    emit_cast(g, op, d, a[0].text);
+  else if (op->kind == IR_OP_NEG && !is_real(&op->results[0]))
+    emit(g, "sub.i v%d, 0, %s", d, a[0].text);
+  else {
+    const char *name = vop_name(op, &swap);
+    if (!name)
+      fail(g, "an operation the vector unit does not have");
+    else if (n == 1)
+      emit(g, "%s v%d, %s", name, d, a[0].text);
+    else if (n == 2)
+      emit(g, "%s v%d, %s, %s", name, d, a[swap].text, a[!swap].text);
+    else
+      emit(g, "%s v%d, %s, %s, %s", name, d, a[0].text, a[1].text, a[2].text);
+  }
+  for (int i = 0; i < ntemps; i++) reg_give(g, temps[i]);
+}
+
+static int stream_of(const Gen *g, int store, bool write, int skip) {
+  for (int i = 0; i < g->v->nstreams; i++)
+    if (g->v->stream[i].store == store && g->v->stream[i].write == write && skip-- == 0) return i;
+  return 0;
+}
+
+/* top: compute it even though it has a store (it is what this step stores). */
+static int evaluate(Gen *g, const IrValue *v, bool top) {
+  if (v != canonical(g->ki, v)) v = canonical(g->ki, v), top = false;
+  int k = sched_scalar(g->ki, v);
+  if (g->reg[k] >= 0) return g->reg[k];
+  int store = top && v->def ? -1 : sched_store_of(g->ki, v);
+  if (store >= 0) {
+    g->reg[k] = (int8_t)reg_take(g);
+    emit(g, "ld v%d, s%d", g->reg[k], stream_of(g, store, false, 0));
+  } else if (ir_is(v->def, IR_OP_CONSTANT)) {
+    Arg a;
+    constant_text(v, is_real(v), &a);
+    g->reg[k] = (int8_t)reg_take(g);
+    emit(g, "mov v%d, %s", g->reg[k], a.text);
+  } else {
+    emit_op(g, v->def, k);
+  }
+  return g->reg[k];
+}
+
+/* ---- uses
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+static void count_uses(Gen *g, const IrValue *v, bool top) {
+  if (v != canonical(g->ki, v)) v = canonical(g->ki, v), top = false;
+  int k = sched_scalar(g->ki, v);
+  if (g->uses[k]++ > 0) return;
+  if (!(top && v->def) && sched_store_of(g->ki, v) >= 0) return;
+  for (int i = 0; v->def && i < v->def->noperands; i++) count_uses(g, ir_operand(v->def, i), false);
+}
+
+static bool computes(const Gen *g, int t) {
+  const IrValue *v = g->st->target[t];
+  return !ir_is(v->def, IR_OP_REDUCE) || sched_store_of(g->ki, v) == g->st->store[t];
+}
+static bool reduces(const Gen *g, int t) {
+  return ir_is(g->st->target[t]->def, IR_OP_REDUCE) && computes(g, t);
+}
+
+/* ---- sections
+ * --------------------------------------------------------------------------------------------------
+ */
+
+static const char *combine_name(const IrOp *reduce, bool row) {
+  bool real = is_real(&reduce->results[0]);
+  const char *op = ir_get_str(reduce, "op", "sum");
+  if (!strcmp(op, "max")) return real ? (row ? "rmax.f" : "max.f") : (row ? "rmax.i" : "max.i");
+  if (!strcmp(op, "min")) return real ? (row ? "rmin.f" : "min.f") : (row ? "rmin.i" : "min.i");
+  return real ? (row ? "rsum.f" : "add.f") : (row ? "rsum.i" : "add.i");
+}
+static const char *identity_text(const IrOp *reduce) {
+  bool real = is_real(&reduce->results[0]);
+  const char *op = ir_get_str(reduce, "op", "sum");
+  if (!strcmp(op, "max")) return real ? "-inf" : "-2147483648";
+  if (!strcmp(op, "min")) return real ? "inf" : "2147483647";
+  return real ? "0.0" : "0";
+}
+
+/* Value of a target in a register, computed in the innermost loop. */
+static int target_value(Gen *g, int t) {
+  const IrValue *v = g->st->target[t];
+  return evaluate(g, reduces(g, t) ? ir_operand(v->def, 0) : v, !reduces(g, t) && computes(g, t));
+}
+
+static void body(Gen *g, const int *acc) {
+  for (int t = 0; t < g->st->ntargets; t++) {
+    const IrValue *v = g->st->target[t];
+    int r = target_value(g, t);
+    if (!reduces(g, t))
+      emit(g, "st s%d, v%d", stream_of(g, g->st->store[t], true, 0), r);
+    else if (g->v->nred)
+      emit(g, "%s v%d, v%d, v%d", combine_name(v->def, false), acc[t], acc[t], r);
+    else
+      emit(g, "mov v%d, v%d", acc[t], r);
+    used(g, reduces(g, t) ? ir_operand(v->def, 0) : v);
+  }
+}
+
+/* After the reduction loops: into row scalars, or with what was there before, out. */
+static void collect(Gen *g, const int *acc, bool again) {
+  for (int t = 0; t < g->st->ntargets; t++) {
+    if (!reduces(g, t)) continue;
+    const IrOp *op = g->st->target[t]->def;
+    int out = stream_of(g, g->st->store[t], true, 0), old = stream_of(g, g->st->store[t], false, 0);
+    if (g->v->v_reduces) {
+      emit(g, "%s r%d, v%d", combine_name(op, true), t, acc[t]);
+    } else {
+      if (again) {
+        int r = reg_take(g);
+        emit(g, "ld v%d, s%d", r, old);
+        emit(g, "%s v%d, v%d, v%d", combine_name(op, false), acc[t], r, acc[t]);
+        reg_give(g, r);
+      }
+      emit(g, "st s%d, v%d", out, acc[t]);
+    }
+  }
+}
+
+static void row_results(Gen *g, bool again) {
+  for (int t = 0; t < g->st->ntargets; t++) {
+    if (!reduces(g, t)) continue;
+    const IrOp *op = g->st->target[t]->def;
+    if (again) {
+      emit(g, "ld r7, s%d", stream_of(g, g->st->store[t], false, 0));
+      emit(g, "%s r%d, r7, r%d", combine_name(op, false), t, t);
+    }
+    emit(g, "st s%d, r%d", stream_of(g, g->st->store[t], true, 0), t);
+  }
+}
+
+bool sched_vprog(const KernelInfo *ki, int step, const Vec *v, bool again, StrBuf *out,
+                 const char **why) {
+  Gen g = {.ki = ki, .st = &ki->step[step], .v = v, .out = out, .free = 0xffff};
+  int acc[SCHED_MAX_TARGETS] = {0}, nreduced = 0;
+  memset(g.reg, -1, sizeof g.reg);
+  for (int t = 0; t < g.st->ntargets; t++) {
+    const IrValue *x = g.st->target[t];
+    if (reduces(&g, t))
+      count_uses(&g, ir_operand(x->def, 0), false);
+    else
+      count_uses(&g, x, computes(&g, t));
+  }
+  emit(&g, "vec");
+  for (int t = 0; t < g.st->ntargets; t++) {
+    if (!reduces(&g, t)) continue;
+    acc[t] = reg_take(&g);
+    nreduced++;
+    if (v->nred) emit(&g, "mov v%d, %s", acc[t], identity_text(g.st->target[t]->def));
+  }
+  if (v->nred) emit(&g, "red");
+  body(&g, acc);
+  if (v->nred) emit(&g, "endr");
+  collect(&g, acc, again);
+  emit(&g, "endv");
+  if (v->v_reduces) row_results(&g, again);
+  if (v->v_reduces && nreduced > ISA_RREGS - 1)
+    fail(&g, "more than seven row reductions in one vector program");
+  *why = g.why;
+  return !g.why;
+}

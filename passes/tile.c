@@ -1,0 +1,438 @@
+/* tile: tile sizes, loop order, plane blocks and slots of every kernel, by the smallest predicted
+ * time. Coordinate descent over candidate sizes from two starts (smallest tiles, and the largest
+ * that fit), with loop orders and slots as further coordinates. A kernel whose rows do not fit is
+ * split after its first reductions and tried again. Level: nest. Adds attributes tile, order,
+ * slots, block, stream, engine (see sched.h). Terminates: every accepted move lowers the predicted
+ * time; every split removes a reduction level. */
+#include "passes/sched.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SIZES = 64, MAX_ROUNDS = 12 };
+
+typedef struct {
+  const KernelInfo *ki;
+  const MachineDesc *m;
+  bool search;
+  int max_slots;
+  int priority[IR_MAX_DIMS]; /* parallel dimensions, outermost first */
+  int npriority;
+  Schedule best;
+  Predicted cost;
+  const char *why;
+  int64_t evaluated;
+} Search;
+
+/* Order of the dimensions that have several tiles: parallel ones by priority, reductions innermost.
+ */
+static void set_order(const Search *se, Schedule *s) {
+  s->norder = 0;
+  for (int i = 0; i < se->npriority; i++)
+    if (sched_tiles(se->ki, s, se->priority[i]) > 1) s->order[s->norder++] = se->priority[i];
+  for (int d = 0; d < se->ki->k.ndims; d++)
+    if ((se->ki->red >> d & 1) && sched_tiles(se->ki, s, d) > 1) s->order[s->norder++] = d;
+}
+
+static bool consider(Search *se, Schedule *s) {
+  Predicted p;
+  set_order(se, s);
+  se->evaluated++;
+  if (!sched_predict(se->ki, s, se->m, &p, &se->why) || p.total >= se->cost.total) return false;
+  se->best = *s;
+  se->cost = p;
+  return true;
+}
+
+static int add_size(int64_t *sizes, int n, int64_t v, int64_t extent) {
+  if (v < 1) v = 1;
+  if (v > extent) v = extent;
+  for (int i = 0; i < n; i++)
+    if (sizes[i] == v) return n;
+  if (n < MAX_SIZES) sizes[n++] = v;
+  return n;
+}
+
+/* Candidate tile sizes of a dimension: doublings of a plane block (or of one), and even cuts of the
+ * extent. */
+static int sizes_of(const KernelInfo *ki, const Schedule *s, int d, int64_t sizes[MAX_SIZES]) {
+  int64_t extent = ki->k.extent[d], unit = s->block[d] > 0 ? s->block[d] : 1;
+  int n = add_size(sizes, 0, unit, extent);
+  if ((ki->whole >> d & 1) != 0) return add_size(sizes, 0, extent, extent);
+  for (int64_t v = unit; v < extent && n < 34; v *= 2) n = add_size(sizes, n, v, extent);
+  for (int64_t cut = 1; cut <= 12; cut++)
+    n = add_size(sizes, n, round_up(ceil_div(extent, cut), unit), extent);
+  return n;
+}
+
+static bool improve_sizes(Search *se) {
+  bool better = false;
+  for (int d = 0; d < se->ki->k.ndims; d++) {
+    int64_t sizes[MAX_SIZES];
+    if (!(se->ki->all >> d & 1) || se->ki->k.extent[d] == 1) continue;
+    int n = sizes_of(se->ki, &se->best, d, sizes);
+    for (int i = 0; i < n; i++) {
+      Schedule s = se->best;
+      s.tile[d] = sizes[i];
+      better |= consider(se, &s);
+    }
+  }
+  return better;
+}
+
+/* Pairs of dimensions changed together leave a minimum that no single change does: one grows while
+ * another shrinks. */
+static bool improve_pairs(Search *se) {
+  bool better = false;
+  for (int a = 0; a < se->ki->k.ndims; a++)
+    for (int b = 0; b < se->ki->k.ndims; b++) {
+      if (a == b || (se->ki->whole >> a & 1) || (se->ki->whole >> b & 1)) continue;
+      if (se->ki->k.extent[a] == 1 || se->ki->k.extent[b] == 1) continue;
+      Schedule s = se->best;
+      s.tile[a] = s.tile[a] * 2;
+      s.tile[b] = ceil_div(s.tile[b], 2);
+      better |= consider(se, &s);
+    }
+  return better;
+}
+
+static bool improve_order(Search *se) {
+  bool better = false;
+  for (int i = 0; i < se->npriority; i++)
+    for (int j = i + 1; j < se->npriority; j++) {
+      int t = se->priority[i];
+      se->priority[i] = se->priority[j], se->priority[j] = t;
+      Schedule s = se->best;
+      if (consider(se, &s))
+        better = true;
+      else
+        t = se->priority[i], se->priority[i] = se->priority[j], se->priority[j] = t;
+    }
+  return better;
+}
+
+static bool improve_slots(Search *se) {
+  Schedule s = se->best;
+  s.slots = s.slots == 1 ? se->max_slots : 1;
+  return consider(se, &s);
+}
+
+static void descend(Search *se) {
+  for (int round = 0; round < MAX_ROUNDS; round++) {
+    bool better = improve_sizes(se);
+    better |= improve_order(se);
+    better |= improve_slots(se);
+    if (!better) better = improve_pairs(se);
+    if (!better) break;
+  }
+}
+
+/* Contraction and column elements of one plane: inner contraction dimensions first, further ones
+ * while inner ones are whole, so that a plane's rows stay contiguous in the streamed block. */
+static void set_blocks(const KernelInfo *ki, const MachineDesc *m, Schedule *s) {
+  const Step *st = &ki->step[ki->mxu_step];
+  const IrMap *map = ir_kernel_in_map(ki->op, st->factor[s->stream]);
+  const IrValue *x = ir_operand(ki->op, st->factor[s->stream]);
+  int order[IR_MAX_RANK];
+  uint32_t left = st->red;
+  int64_t room = m->mxu_rows;
+  memset(s->block, 0, sizeof s->block);
+  int n = sched_column_dim(ki, s->stream);
+  if (n >= 0) s->block[n] = ki->k.extent[n] < m->mxu_cols ? ki->k.extent[n] : m->mxu_cols;
+  ir_layout(x, order);
+  /* pure contraction axes lie innermost in scratchpad (axis_place), so they come first here */
+  for (int pass = 0; pass < 2; pass++)
+    for (int i = x->type->rank - 1; i >= 0; i--) {
+      const IrAffine *a = &map->axis[order[i]];
+      for (int d = 0; d < ki->k.ndims; d++) {
+        bool pure = true;
+        if (!a->coef[d] || !(left >> d & 1)) continue;
+        for (int e = 0; e < ki->k.ndims; e++)
+          if (a->coef[e] && !(st->red >> e & 1)) pure = false;
+        if (pure != (pass == 0)) continue;
+        left &= ~(1u << d);
+        int64_t extent = ki->k.extent[d], most = extent < room ? extent : room;
+        s->block[d] = ceil_div(extent, ceil_div(extent, most));
+        room = s->block[d] == extent ? room / extent : 1;
+      }
+    }
+  for (int d = 0; d < ki->k.ndims; d++)
+    if (left >> d & 1) s->block[d] = 1;
+}
+
+static void start_smallest(const KernelInfo *ki, Schedule *s) {
+  for (int d = 0; d < ki->k.ndims; d++) {
+    s->tile[d] = s->block[d] > 0 ? s->block[d] : 1;
+    if (ki->whole >> d & 1) s->tile[d] = ki->k.extent[d];
+  }
+}
+
+/* Everything whole, then the dimension with the largest tile halved until it fits. */
+static bool start_largest(Search *se, Schedule *s) {
+  const KernelInfo *ki = se->ki;
+  for (int d = 0; d < ki->k.ndims; d++) s->tile[d] = ki->k.extent[d];
+  for (int tries = 0; tries < 64 * IR_MAX_DIMS; tries++) {
+    if (consider(se, s)) return true;
+    int widest = -1;
+    for (int d = 0; d < ki->k.ndims; d++) {
+      bool may = !(ki->whole >> d & 1) && s->tile[d] > 1 && s->tile[d] > s->block[d];
+      if (may && (widest < 0 || s->tile[d] > s->tile[widest])) widest = d;
+    }
+    if (widest < 0) return false;
+    s->tile[widest] = ceil_div(s->tile[widest], 2);
+  }
+  return false;
+}
+
+/* One start of the search: the largest tiles that fit (start 0) or the smallest, with as many slots
+ * as fit. */
+static bool find_start(Search *se, int start, Schedule *s) {
+  for (s->slots = se->max_slots; s->slots >= 1; s->slots--) {
+    if (start == 0 && start_largest(se, s)) return true;
+    start_smallest(se->ki, s);
+    if (start == 1 && consider(se, s)) return true;
+  }
+  return false;
+}
+
+static void search_stream(Search *se, int stream) {
+  const KernelInfo *ki = se->ki;
+  Schedule kept = se->best;
+  Predicted kept_cost = se->cost;
+  for (int start = 0; start < 2; start++) {
+    Schedule s = {.stream = stream};
+    se->cost.total = INFINITY;
+    se->npriority = 0;
+    for (int d = 0; d < ki->k.ndims; d++)
+      if (ki->par >> d & 1) se->priority[se->npriority++] = d;
+    if (ki->mxu_step >= 0) set_blocks(ki, se->m, &s);
+    bool found = find_start(se, start, &s);
+    if (found && se->search) descend(se);
+    if (se->cost.total < kept_cost.total) kept = se->best, kept_cost = se->cost;
+    if (found && !se->search) break;
+  }
+  se->best = kept;
+  se->cost = kept_cost;
+}
+
+static bool search_kernel(PassContext *pc, IrOp *k, Schedule *out, Predicted *cost, int *phases,
+                          const char **why) {
+  KernelInfo ki;
+  VprogCache *cache = ARENA_NEW(pc->scratch, VprogCache);
+  *phases = 0;
+  if (!sched_analyze(k, &ki, why)) return false;
+  *phases = ki.phases;
+  ki.cache = cache;
+  Search se = {.ki = &ki,
+               .m = pc->machine,
+               .search = pass_option_bool(pc, "search"),
+               .max_slots = (int)pass_option_int(pc, "slots"),
+               .cost.total = INFINITY};
+  if (ki.mxu_step >= 0 && sched_column_dim(&ki, 0) < 0 && sched_column_dim(&ki, 1) < 0) {
+    *why = "no columns for the array"; /* the vector unit computes it */
+    return false;
+  }
+  for (int stream = 0; stream < (ki.mxu_step >= 0 ? 2 : 1); stream++) search_stream(&se, stream);
+  pass_count(pc, "schedules tried", se.evaluated);
+  *why = se.why;
+  *out = se.best;
+  *cost = se.cost;
+  return isfinite(se.cost.total);
+}
+
+/* ---- splitting
+ * ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+  IrValue **from, **to;
+  int n;
+} Renaming;
+static IrValue *renamed(void *user, IrValue *old) {
+  Renaming *r = user;
+  for (int i = 0; i < r->n; i++)
+    if (r->from[i] == old) return r->to[i];
+  return old;
+}
+
+/* Copies body ops before `stop` into block `to`, mapping arguments one to one. */
+static void copy_body(PassContext *pc, const IrOp *from, IrOp *to, Renaming *r) {
+  int max = from->region->nargs;
+  for (IrOp *op = from->region->first; op; op = op->next) max += op->nresults;
+  r->from = ARENA_ARRAY(pc->scratch, IrValue *, max + 1);
+  r->to = ARENA_ARRAY(pc->scratch, IrValue *, max + 1);
+  r->n = 0;
+  for (int i = 0; i < from->region->nargs; i++)
+    r->from[r->n] = from->region->args[i], r->to[r->n++] = to->region->args[i];
+  for (IrOp *op = from->region->first; op && op->kind != IR_OP_YIELD; op = op->next) {
+    IrOp *copy = ir_op_clone(pc->module, op, renamed, r);
+    ir_op_append(to->region, copy);
+    r->from[r->n] = ir_result(op, 0), r->to[r->n++] = ir_result(copy, 0);
+  }
+}
+
+static void drop_unused(IrOp *k) {
+  for (IrOp *op = k->region->last, *prev; op; op = prev) {
+    prev = op->prev;
+    if (op->kind != IR_OP_YIELD && !op->results[0].uses) ir_op_erase(op);
+  }
+}
+
+/* Removes operands whose block argument is not used and that no gather needs. */
+static void drop_operands(IrOp *k) {
+  IrModule *m = ir_op_module(k);
+  static const char *const lists[] = {"in_maps", "pads"};
+  for (int i = k->noperands - 1; i >= 0; i--) {
+    bool needed = k->region->args[i]->uses != NULL;
+    for (int j = 0; j < k->noperands; j++) {
+      const IrMap *map = ir_kernel_in_map(k, j);
+      for (int a = 0; a < map->rank; a++) needed = needed || map->axis[a].index >= 0;
+    }
+    if (needed) continue;
+    for (int l = 0; l < 2; l++) {
+      const IrAttr *old = ir_attr(k, lists[l]), *items[64];
+      size_t n = 0;
+      for (size_t e = 0; e < old->array.n; e++)
+        if (e != (size_t)i) items[n++] = old->array.items[e];
+      ir_set_attr(k, lists[l], ir_attr_array(m, items, n));
+    }
+    ir_remove_operand(k, i);
+    ir_block_remove_arg(k->region, i);
+  }
+}
+
+/* Splits kernel k after its innermost reductions: a first kernel returns them, a second reads them
+ * as operands. */
+static bool split_kernel(PassContext *pc, IrOp *k, IrOp **second) {
+  KernelInfo ki;
+  const char *why;
+  IrValue *reduced[8], *in[64];
+  const IrType *types[8];
+  IrMap out_maps[8], in_maps[64];
+  const IrAttr *pads[64];
+  int n = 0;
+  if (!sched_analyze(k, &ki, &why)) return false;
+  for (IrOp *op = k->region->first; op; op = op->next) {
+    int i = op->kind == IR_OP_REDUCE ? sched_scalar(&ki, ir_result(op, 0)) : -1;
+    if (i < 0 || ki.scalar[i].phase != 1) continue;
+    if (n == 8) return false;
+    int64_t shape[IR_MAX_RANK];
+    int rank = 0;
+    out_maps[n] = ir_map_zero(0);
+    for (int d = 0; d < ki.k.ndims; d++) {
+      if (!(ki.scalar[i].dims >> d & 1)) continue;
+      if (rank == IR_MAX_RANK) return false;
+      out_maps[n].rank = rank + 1;
+      out_maps[n].axis[rank].index = -1;
+      ir_map_dim(&out_maps[n], rank, d, 1);
+      shape[rank++] = ki.k.extent[d];
+    }
+    reduced[n] = ir_result(op, 0);
+    types[n++] = ir_type_tensor(pc->module, op->results[0].type->dtype, rank, shape);
+  }
+  if (!n || k->noperands + n > 64) return false;
+  const IrAttr *old_pads = ir_attr(k, "pads");
+  for (int i = 0; i < k->noperands; i++)
+    in[i] = ir_operand(k, i), in_maps[i] = *ir_kernel_in_map(k, i),
+    pads[i] = old_pads->array.items[i];
+  IrBuilder b = ir_builder_before(k);
+  IrKernel info;
+  ir_kernel_read(k, &info);
+  Renaming r;
+  IrOp *first = ir_kernel_new(&b, info.ndims, info.name, info.extent, k->noperands, in, in_maps,
+                              pads, n, types, out_maps);
+  copy_body(pc, k, first, &r);
+  IrBuilder body = ir_builder_at_end(first->region, k->loc);
+  IrValue *yields[8];
+  for (int i = 0; i < n; i++) yields[i] = renamed(&r, reduced[i]);
+  ir_build_typed(&body, IR_OP_YIELD, n, yields, 0, NULL, 0, NULL);
+  drop_unused(first);
+  drop_operands(first);
+
+  const IrType *result_types[8];
+  IrMap result_maps[8];
+  if (k->nresults > 8) return false;
+  for (int i = 0; i < k->nresults; i++)
+    result_types[i] = k->results[i].type, result_maps[i] = *ir_kernel_out_map(k, i);
+  for (int i = 0; i < n; i++) {
+    in[k->noperands + i] = ir_result(first, i);
+    in_maps[k->noperands + i] = out_maps[i];
+    pads[k->noperands + i] = ir_attr_str(pc->module, "none");
+  }
+  IrOp *rest = ir_kernel_new(&b, info.ndims, info.name, info.extent, k->noperands + n, in, in_maps,
+                             pads, k->nresults, result_types, result_maps);
+  copy_body(pc, k, rest, &r);
+  body = ir_builder_at_end(rest->region, k->loc);
+  IrValue **out = ARENA_ARRAY(pc->scratch, IrValue *, k->nresults + 1);
+  for (int i = 0; i < k->nresults; i++) out[i] = renamed(&r, ir_operand(k->region->last, i));
+  ir_build_typed(&body, IR_OP_YIELD, k->nresults, out, 0, NULL, 0, NULL);
+  for (int i = 0; i < n; i++)
+    ir_replace_all_uses(renamed(&r, reduced[i]), rest->region->args[k->noperands + i]);
+  drop_unused(rest);
+  drop_operands(rest);
+  const IrAttr *layout = ir_attr(k, "layout");
+  if (layout) ir_set_attr(rest, "layout", layout);
+  for (int i = 0; i < k->nresults; i++) ir_replace_all_uses(ir_result(k, i), ir_result(rest, i));
+  ir_op_erase(k);
+  *second = rest;
+  return true;
+}
+
+/* ---- the pass
+ * ---------------------------------------------------------------------------------------------- */
+
+static PassStatus tile_kernel(PassContext *pc, IrOp *k) {
+  Schedule s;
+  Predicted cost;
+  int phases = 1;
+  const char *why = NULL;
+  while (!search_kernel(pc, k, &s, &cost, &phases, &why)) {
+    IrOp *second;
+    if (strcmp(ir_get_str(k, "engine", ""), "vpu") != 0) {
+      KernelInfo ki;
+      const char *unused;
+      if (sched_analyze(k, &ki, &unused) && ki.mxu_step >= 0) {
+        ir_set_attr(k, "engine", ir_attr_str(pc->module, "vpu"));
+        pass_count(pc, "products on the vector unit", 1);
+        continue;
+      }
+    }
+    if (phases < 2 || !split_kernel(pc, k, &second)) {
+      diag_error(pc->diag, k->loc, "E-tile",
+                 "this operation does not fit machine '%s' at any tile size: it needs %s",
+                 pc->machine->name, why ? why : "more than there is");
+      return PASS_FAILED;
+    }
+    pass_count(pc, "kernels split", 1);
+    if (tile_kernel(pc, second->prev) != PASS_OK) return PASS_FAILED;
+    k = second;
+  }
+  sched_write(k, &s, (int)ir_attr(k, "dims")->array.n);
+  ir_set_attr(k, "predicted", ir_attr_float(pc->module, round(cost.total)));
+  pass_count(pc, "kernels", 1);
+  return PASS_OK;
+}
+
+static PassStatus run(PassContext *pc, IrFunc *f) {
+  for (IrOp *op = f->body->first, *next; op; op = next) {
+    next = op->next;
+    if (op->kind != IR_OP_KERNEL || ir_attr(op, "tile")) continue;
+    if (tile_kernel(pc, op) != PASS_OK) return PASS_FAILED;
+  }
+  return PASS_OK;
+}
+
+static const PassOption options[] = {
+    {"search", "bool", "true",
+     "search for the smallest predicted time; false: the largest tiles that fit"},
+    {"slots", "int", "2",
+     "copies of each block: 2 overlaps loading, computing and storing, 1 does not"},
+    {NULL, NULL, NULL, NULL}};
+
+const Pass pass_tile = {.abi = NPU_PASS_ABI,
+                        .size = sizeof(Pass),
+                        .name = "tile",
+                        .help = "tile sizes, loop order and slots by predicted time",
+                        .from = IR_NEST,
+                        .to = IR_NEST,
+                        .options = options,
+                        .run = run};
