@@ -1,5 +1,5 @@
-/* Encodings: golden bytes worked out by hand from the layout in isa/README.md, an overlap proof over the
- * whole table, and decode(encode(x)) = x with random fields. */
+/* Encodings: golden bytes worked out by hand from the layout in isa/README.md, an overlap proof
+ * over the whole table, and decode(encode(x)) = x with random fields. */
 #include "isa/isa.h"
 #include "isa/isa_internal.h"
 #include <setjmp.h>
@@ -8,8 +8,9 @@
 #include <cmocka.h>
 
 /* The sixteen bytes, first byte first. Worked out on paper:
- *   byte 0 opcode, byte 1 flags; take0 at bit 16, take1 at 26, give0 at 36, give1 at 46, each semaphore in the low
- *   6 bits and count in the high 4; operands from bit 56 (byte 7) on, low bit first. */
+ *   byte 0 opcode, byte 1 flags; take0 at bit 16, take1 at 26, give0 at 36, give1 at 46, each
+ * semaphore in the low 6 bits and count in the high 4; operands from bit 56 (byte 7) on, low bit
+ * first. */
 typedef struct {
   const char *text;
   IsaInsn in;
@@ -19,16 +20,25 @@ typedef struct {
 static const Golden goldens[] = {
     /* rd = 1 in bits 56..60, imm = 5 from bit 61: 1 | 5 << 5 = 0xa1 */
     {"li r1, 5", {.kind = INSN_LI, .rd = 1, .imm = 5}, "01 00 0000000000 a1 0000000000000000"},
-    /* rd = 31: 0x1f; imm = -1 is 48 ones from bit 61 to 108: byte 7 = 0xff, bytes 8..12 = ff, byte 13 = bits 104..108 = 0x1f */
+    /* rd = 31: 0x1f; imm = -1 is 48 ones from bit 61 to 108: byte 7 = 0xff, bytes 8..12 = ff, byte
+       13 = bits 104..108 = 0x1f */
     {"li r31, -1", {.kind = INSN_LI, .rd = 31, .imm = -1}, "01 00 0000000000 ff ffffffffff1f0000"},
     /* rd 2, rs 3 at bit 61, rt 4 at bit 66: 2 | 3 << 5 | 4 << 10 = 0x1062 */
-    {"add r2, r3, r4", {.kind = INSN_ADD, .rd = 2, .rs = 3, .rt = 4}, "03 00 0000000000 62 1000000000000000"},
+    {"add r2, r3, r4",
+     {.kind = INSN_ADD, .rd = 2, .rs = 3, .rt = 4},
+     "03 00 0000000000 62 1000000000000000"},
     /* rs 1, rt 2 at 61, target 7 at 66: 1 | 2 << 5 | 7 << 10 = 0x1c41 */
-    {"bne r1, r2, @7", {.kind = INSN_BNE, .rs = 1, .rt = 2, .target = 7}, "52 00 0000000000 41 1c00000000000000"},
+    {"bne r1, r2, @7",
+     {.kind = INSN_BNE, .rs = 1, .rt = 2, .target = 7},
+     "52 00 0000000000 41 1c00000000000000"},
     /* rd 5, rs 6 at 61, offset 16 at 66: 5 | 6 << 5 | 16 << 10 = 0x40c5 */
-    {"lds r5, [r6 + 16]", {.kind = INSN_LDS, .rd = 5, .rs = 6, .imm = 16}, "55 00 0000000000 c5 4000000000000000"},
+    {"lds r5, [r6 + 16]",
+     {.kind = INSN_LDS, .rd = 5, .rs = 6, .imm = 16},
+     "55 00 0000000000 c5 4000000000000000"},
     /* offset -4 = 0xfffffffc at bit 66: 5 | 6 << 5 | 0xfffffffc << 10 = 0x3fffffff0c5 */
-    {"lds r5, [r6 - 4]", {.kind = INSN_LDS, .rd = 5, .rs = 6, .imm = -4}, "55 00 0000000000 c5 f0ffffff03000000"},
+    {"lds r5, [r6 - 4]",
+     {.kind = INSN_LDS, .rd = 5, .rs = 6, .imm = -4},
+     "55 00 0000000000 c5 f0ffffff03000000"},
     /* d3; takes s1:1 = 0x041 at bit 16, s2:1 = 0x042 at 26, give s4:1 = 0x044 at 36:
      * 0x041 | 0x042 << 10 | 0x044 << 20 = 0x4410841 -> 41 08 41 04 00 */
     {"ld0.fill d3 take s1:1, s2:1 give s4:1",
@@ -38,19 +48,29 @@ static const Golden goldens[] = {
     {"st d63 take s63:15, s63:15 give s63:15, s63:15",
      {.kind = INSN_ST, .dn = 63, .take = {{63, 15}, {63, 15}}, .give = {{63, 15}, {63, 15}}},
      "12 00 ffffffffff 3f 0000000000000000"},
-    /* d3, field 12 (coord.1) at bit 62, rs 4 at 70: field list: dram 0, spm 1, size 2-6, dstride 7-11, sstride
-     * 12-16, coord 17-21, so coord.1 = 18: 3 | 18 << 6 | 4 << 14 = 0x10483 */
-    {"dset d3.coord.1, r4", {.kind = INSN_DSET, .dn = 3, .field = 18, .rs = 4}, "61 00 0000000000 83 0401000000000000"},
+    /* d3, field 12 (coord.1) at bit 62, rs 4 at 70: field list: dram 0, spm 1, size 2-6, dstride
+     * 7-11, sstride 12-16, coord 17-21, so coord.1 = 18: 3 | 18 << 6 | 4 << 14 = 0x10483 */
+    {"dset d3.coord.1, r4",
+     {.kind = INSN_DSET, .dn = 3, .field = 18, .rs = 4},
+     "61 00 0000000000 83 0401000000000000"},
     /* d1, spm = 1, imm 64 at bit 70: 1 | 1 << 6 | 64 << 14 = 0x100041 */
-    {"daddi d1.spm, 64", {.kind = INSN_DADDI, .dn = 1, .field = 1, .imm = 64}, "64 00 0000000000 41 0010000000000000"},
+    {"daddi d1.spm, 64",
+     {.kind = INSN_DADDI, .dn = 1, .field = 1, .imm = 64},
+     "64 00 0000000000 41 0010000000000000"},
     /* d9, index 300 at bit 62: 9 | 300 << 6 = 0x4b09 */
-    {"dload d9, 300", {.kind = INSN_DLOAD, .dn = 9, .target = 300}, "60 00 0000000000 09 4b00000000000000"},
+    {"dload d9, 300",
+     {.kind = INSN_DLOAD, .dn = 9, .target = 300},
+     "60 00 0000000000 09 4b00000000000000"},
     {"mm.load.t d2", {.kind = INSN_MM_LOAD_T, .dn = 2}, "20 01 0000000000 02 0000000000000000"},
     /* give0 s5:2 = 0x085 at bit 36 = 0x085 << 20 = 0x8500000 */
-    {"mm.mul.pop.acc d7 give s5:2", {.kind = INSN_MM_MUL_POP_ACC, .dn = 7, .give = {{5, 2}}}, "21 03 0000500800 07 0000000000000000"},
+    {"mm.mul.pop.acc d7 give s5:2",
+     {.kind = INSN_MM_MUL_POP_ACC, .dn = 7, .give = {{5, 2}}},
+     "21 03 0000500800 07 0000000000000000"},
     /* program 258 in 16 bits, d4 at bit 72: 02 01 04 */
     {"vx p258, d4", {.kind = INSN_VX, .vp = 258, .dn = 4}, "30 00 0000000000 02 0104000000000000"},
-    {"sync.vpu take s0:1", {.kind = INSN_SYNC_VPU, .take = {{0, 1}}}, "70 05 4000000000 00 0000000000000000"},
+    {"sync.vpu take s0:1",
+     {.kind = INSN_SYNC_VPU, .take = {{0, 1}}},
+     "70 05 4000000000 00 0000000000000000"},
     {"take s3:4", {.kind = INSN_TAKE, .take = {{3, 4}}}, "59 00 0301000000 00 0000000000000000"},
     {"halt", {.kind = INSN_HALT}, "5c 00 0000000000 00 0000000000000000"},
 };
@@ -99,14 +119,16 @@ static void test_no_overlap(void **state) {
     IsaArgs args = isa_insn_args((IsaInsnKind)a);
     for (int i = 0; i < args.n; i++) bits += isa_arg_bits(args.arg[i]);
     assert_true(bits <= 128);
-    bool reserved = (x->opcode >= 0x18 && x->opcode <= 0x1f) || (x->opcode >= 0x28 && x->opcode <= 0x2f) ||
+    bool reserved = (x->opcode >= 0x18 && x->opcode <= 0x1f) ||
+                    (x->opcode >= 0x28 && x->opcode <= 0x2f) ||
                     (x->opcode >= 0x40 && x->opcode <= 0x4f);
     assert_false(reserved);
     for (unsigned b = 0; b < a; b++) {
       const IsaInsnInfo *y = isa_insn_info((IsaInsnKind)b);
       assert_string_not_equal(x->mnemonic, y->mnemonic);
       unsigned both = x->flags_mask & y->flags_mask;
-      if (x->opcode == y->opcode && (x->flags & both) == (y->flags & both)) fail_msg("%s and %s overlap", x->mnemonic, y->mnemonic);
+      if (x->opcode == y->opcode && (x->flags & both) == (y->flags & both))
+        fail_msg("%s and %s overlap", x->mnemonic, y->mnemonic);
     }
   }
 }
@@ -295,8 +317,9 @@ static void test_desc_check(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_golden),     cmocka_unit_test(test_no_overlap), cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_decode_is_exact), cmocka_unit_test(test_refusals),   cmocka_unit_test(test_fields),
+      cmocka_unit_test(test_golden),      cmocka_unit_test(test_no_overlap),
+      cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_decode_is_exact),
+      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_fields),
       cmocka_unit_test(test_desc_layout), cmocka_unit_test(test_desc_check),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
