@@ -104,9 +104,12 @@ void npucc_free(Npucc *c) {
   mem_free(c);
 }
 
-static bool take_module(Npucc *c, IrModule *m) {
+static bool take_module(Npucc *c, IrModule *m, const char *path) {
   if (!m) return false;
-  if (!attach(c, m)) {
+  if (m->nfuncs == 0)
+    diag_error(c->diag, SRC_LOC_NONE, "E-empty", "'%s' holds no function; there is nothing to do",
+               path);
+  if (m->nfuncs == 0 || !attach(c, m)) {
     ir_module_free(m);
     return false;
   }
@@ -122,12 +125,12 @@ bool npucc_read_ir(Npucc *c, const char *text, size_t len, const char *label) {
     ir_module_free(m);
     return false;
   }
-  return take_module(c, m);
+  return take_module(c, m, label);
 }
 
 bool npucc_read(Npucc *c, const char *path) {
-  if (!str_ends_with(path, ".ir")) return take_module(c, mdl_read(path, &c->options.mdl, c->diag));
   const MdlOptions *mdl = &c->options.mdl;
+  if (!str_ends_with(path, ".ir")) return take_module(c, mdl_read(path, mdl, c->diag), path);
   if (mdl->ndefines || mdl->model || mdl->nweight_files) {
     diag_error(c->diag, SRC_LOC_NONE, "E-option",
                "'%s' is IR text: -D, --model and --weights are for .mdl models", path);
@@ -155,6 +158,8 @@ bool npucc_run_passes(Npucc *c, IrLevel until) {
   for (; c->next < c->nitems && c->next - first < left; c->next++) {
     const Pass *p = item_pass(c, c->items[c->next]);
     if (p && p->to > until) break;
+    /* Text may enter at a later level; the standard pipeline then starts there. */
+    if (p && !c->options.pipeline && p->from < c->module->funcs[0]->level) continue;
     calibrate |= c->options.calibrate && calibrates(p);
     strbuf_printf(&text, "%s%s", text.len ? "," : "", c->items[c->next]);
   }
