@@ -1,6 +1,7 @@
 /* The pass ABI: what a built-in pass and a plugin both are. Included by ir.h; versioned. */
 #ifndef NPU_PASS_H
 #define NPU_PASS_H
+#include "ir/ir.h"
 
 #define NPU_PASS_ABI 1
 
