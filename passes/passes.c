@@ -12,11 +12,17 @@ const Pass *const builtin_passes[] = {
     NULL,
 };
 
-#define SIMPLIFY "canonicalize,fold,cse,dce"
-#define BACK "tile,plan,pipeline,sync,allocate"
+#define SIMPLIFY "canonicalize,fold,cse,dce,"
+#define BACK ",plan,pipeline,sync,allocate"
 
+/* 0: as written, nothing overlaps. 1: simplified, fused, tiled by search. 2: also storage orders chosen. */
 const char *pipeline_for_level(int level, bool quantize) {
-  if (level <= 0) return quantize ? "quantize,lower," BACK : "lower," BACK;
-  if (!quantize) return SIMPLIFY ",lower,fuse,layout," BACK;
-  return SIMPLIFY ",quantize," SIMPLIFY ",lower,fuse,layout," BACK;
+  if (level <= 0)
+    return quantize ? "quantize,lower,legalize,tile{search=false,slots=1}" BACK
+                    : "lower,legalize,tile{search=false,slots=1}" BACK;
+  if (level == 1)
+    return quantize ? SIMPLIFY "quantize,dce,lower,fuse,legalize,tile" BACK
+                    : SIMPLIFY "lower,fuse,legalize,tile" BACK;
+  return quantize ? SIMPLIFY "quantize," SIMPLIFY "lower,fuse,layout,legalize,tile" BACK
+                  : SIMPLIFY "lower,fuse,layout,legalize,tile" BACK;
 }

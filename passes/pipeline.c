@@ -409,7 +409,7 @@ static bool write_kernel(PassContext *pc, IrOp *k, const Places *places, IrBuild
   for (int i = 0; i < w->ki.k.nin; i++) /* what is loaded ahead starts with its first block */
     if (w->home[i].slot) write_load(w, &b, i, w->iv, false);
   write_level(w, &b, 0);
-  INSN_(&b, "fence");
+  prog_insn(&b, "fence", 0, NULL);
   return true;
 }
 

@@ -205,9 +205,20 @@ static void emit_vprog(Emitter *e, const IrOp *op) {
   hmput(e->vprogs, ir_result(op, 0), (int)i);
 }
 
+/* The section's name, numbered from the second of that name on. */
+static const char *label_of(Emitter *e, const char *name) {
+  int same = 0;
+  size_t len = strlen(name);
+  for (uint32_t i = 0; i < e->img->nsymbols; i++) {
+    const char *other = e->img->symbols[i].name;
+    if (!strncmp(other, name, len) && (!other[len] || other[len] == '.')) same++;
+  }
+  return same ? arena_printf(e->img->arena, "%s.%d", name, same + 1) : arena_strdup(e->img->arena, name);
+}
+
 static void emit_section(Emitter *e, const IrOp *op) {
   IsaImage *img = e->img;
-  const char *name = arena_strdup(img->arena, ir_get_str(op, "name", "kernel"));
+  const char *name = label_of(e, ir_get_str(op, "name", "kernel"));
   img->symbols[img->nsymbols++] = (IsaSymbol){name, here(e)};
   img->srcmap[img->nsrcmap++] =
       (IsaSrcMap){.insn = here(e),
