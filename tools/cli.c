@@ -19,7 +19,7 @@ struct Cli {
 enum { ID_FIRST = 256, ID_HELP = 10001, ID_VERSION = 10002, HELP_COLUMN = 30 };
 
 static bool optional_value(const CliOption *o) {
-  return o->metavar && o->metavar[0] == '[';
+  return o->metavar && strncmp(o->metavar, "[=", 2) == 0;
 }
 
 Cli *cli_new(const CliCommand *command, const CliOption *options, int argc, char **argv) {
