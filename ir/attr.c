@@ -107,6 +107,8 @@ const IrAttr *ir_attr_data_file(IrModule *m, const IrType *type, const void *byt
   return data_attr(m, d);
 }
 
+const IrAttr *ir_attr_data_of(IrModule *m, const IrData *data) { return data_attr(m, *data); }
+
 /* ---- lists of named attributes ----------------------------------------------------------------
  */
 

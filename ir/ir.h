@@ -142,6 +142,8 @@ const IrAttr *ir_attr_data(IrModule *m, const IrType *type, const void *bytes);
 /* Refers to bytes owned by an attached tensor file (see ir_module_attach). */
 const IrAttr *ir_attr_data_file(IrModule *m, const IrType *type, const void *bytes,
                                 const char *file, const char *name);
+/* Refers to data the module already holds, such as ir_constant_data's. */
+const IrAttr *ir_attr_data_of(IrModule *m, const IrData *data);
 /* Takes over uninitialised module memory to be filled by the caller: *bytes_out has
  * ir_type_bytes(type). */
 const IrAttr *ir_attr_data_new(IrModule *m, const IrType *type, void **bytes_out);

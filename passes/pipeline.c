@@ -116,7 +116,7 @@ static bool place_all(Places *p) {
       if (!d) return false;
       const IrAttr *attr = ir_attr(op, "data");
       if (!attr || attr->data != d)
-        attr = ir_attr_data_file(m, d->type, d->bytes, d->file, d->name);
+        attr = ir_attr_data_of(m, d);
       place(p, r, r->type, "const", r->name, ir_get_int(op, "addr", 0), attr);
     } else if (op->kind == IR_OP_STATE) {
       place(p, r, r->type, "state", ir_get_str(op, "name", ""), ir_get_int(op, "addr", 0),
