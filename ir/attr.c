@@ -107,7 +107,9 @@ const IrAttr *ir_attr_data_file(IrModule *m, const IrType *type, const void *byt
   return data_attr(m, d);
 }
 
-const IrAttr *ir_attr_data_of(IrModule *m, const IrData *data) { return data_attr(m, *data); }
+const IrAttr *ir_attr_data_of(IrModule *m, const IrData *data) {
+  return data_attr(m, *data);
+}
 
 /* ---- lists of named attributes ----------------------------------------------------------------
  */

@@ -195,6 +195,7 @@ static void check_region(Verifier *v, const IrOp *op) {
     return;
   }
   Verifier inner = *v;
+  inner.ok = true; /* of this region alone */
   if (op->kind == IR_OP_KERNEL) {
     inner.level = IR_BODY;
     inner.visible = NULL;
