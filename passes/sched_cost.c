@@ -117,6 +117,8 @@ typedef struct {
   const MachineDesc *m;
   Predicted *p;
   double first_load, last_store, ld[2];
+  double turnaround,
+      turns; /* of the operand whose slots come round most slowly: cycles to fill one, how often */
   double step_mxu, step_vpu; /* one grid step's compute */
   const char **why;
 } Pricing;
@@ -140,6 +142,8 @@ static bool price_operands(Pricing *pr) {
     pr->p->dram += dram * times * part;
     pr->ld[i & 1] += fmax(c.cycles, dram) * times * part;
     pr->first_load += fmax(c.cycles, dram);
+    double turn = fmax(c.cycles, dram) + c.latency;
+    if (turn * times > pr->turnaround * pr->turns) pr->turnaround = turn, pr->turns = times;
     pr->p->seq += times * (8 + 4 * b.rank);
     pr->p->spm_bytes += round_up(b.bytes, 64) * sched_operand_slots(pr->ki, pr->s, i);
   }
@@ -267,9 +271,12 @@ bool sched_predict(const KernelInfo *ki, const Schedule *s, const MachineDesc *m
   if (out->regs > ISA_REGS) return false;
   out->ld = fmax(pr.ld[0], pr.ld[1]);
   out->fill = pr.first_load + pr.last_store;
+  /* A slot is filled, computed on, and filled again: with few slots latency bounds the rate of
+   * loads. */
+  double compute = fmax(fmax(out->mxw, out->mxm), out->vpu);
   if (s->slots > 1) {
-    double busiest =
-        fmax(fmax(fmax(out->dram, out->ld), fmax(out->mxw, out->mxm)), fmax(out->vpu, out->seq));
+    double turning = (pr.turns * pr.turnaround + compute) / s->slots;
+    double busiest = fmax(fmax(fmax(out->dram, out->ld), compute), fmax(turning, out->seq));
     out->total = busiest + out->fill + pr.step_vpu + (busiest > out->mxm ? pr.step_mxu : 0);
   } else {
     out->total = out->dram + out->mxw + out->mxm + out->vpu + out->fill;
