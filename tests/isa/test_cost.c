@@ -1,0 +1,229 @@
+/* Costs worked out by hand on small descriptions. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "isa/isa.h"
+
+static IsaCost cost(IsaInsnKind k, const IsaDesc *d, const char *program) {
+  IsaVprog vp = {0};
+  char why[160];
+  if (program && !isa_vprog_parse(program, &vp, why)) fail_msg("%s", why);
+  IsaInsn in = {.kind = k};
+  return isa_cost(&in, d, program ? &vp : NULL, machine_default());
+}
+static void near(double got, double want) {
+  if (fabs(got - want) > 1e-9 * fabs(want)) fail_msg("%.12g, expected %.12g", got, want);
+}
+
+static void test_sequencer(void **state) {
+  (void)state;
+  near(cost(INSN_ADD, NULL, NULL).cycles, 1);
+  near(cost(INSN_SYNC_VPU, NULL, NULL).cycles, 1);
+  IsaCost c = cost(INSN_LDD, NULL, NULL);
+  near(c.latency, 100);  /* 100 ns at 1 GHz */
+  near(c.dram_read, 32); /* one burst of edge */
+}
+
+static void test_dma(void **state) {
+  (void)state;
+  /* 4 rows of 100 bytes out of rows of 256, packed in SPM: 4 pieces; 100 bytes are 4 bursts of 32
+   */
+  IsaDesc d = {
+      .kind = DESC_DMA,
+      .rank = 2,
+      .elsize = 1,
+      .dma = {.size = {4, 100}, .dstride = {256, 1}, .sstride = {100, 1}, .extent = {10, 256}}};
+  IsaCost c = cost(INSN_LD0, &d, NULL);
+  near(c.cycles, 4);
+  near(c.dram_read, 4 * 128);
+  near(c.dram_write, 0);
+  near(c.spm_bytes, 400);
+  near(c.latency, 100);
+  c = cost(INSN_ST, &d, NULL);
+  near(c.dram_write, 4 * 128);
+  near(c.dram_read, 0);
+  /* contiguous on both sides: one piece of 400 bytes, 13 bursts */
+  d.dma.dstride[0] = 100;
+  c = cost(INSN_LD0, &d, NULL);
+  near(c.cycles, 1);
+  near(c.dram_read, 13 * 32);
+  /* transposed in SPM: every element a piece, DRAM still one run */
+  d.dma.sstride[0] = 1;
+  d.dma.sstride[1] = 4;
+  c = cost(INSN_LD0, &d, NULL);
+  near(c.cycles, 400);
+  near(c.dram_read, 13 * 32);
+  /* an axis of one element does not interrupt: 3 x 1 x 8 f32 = 96 bytes in one run */
+  IsaDesc e = {
+      .kind = DESC_DMA,
+      .rank = 3,
+      .elsize = 4,
+      .dma = {
+          .size = {3, 1, 8}, .dstride = {32, 999, 4}, .sstride = {32, 7, 4}, .extent = {3, 1, 8}}};
+  c = cost(INSN_LD1, &e, NULL);
+  near(c.cycles, 1);
+  near(c.dram_read, 96);
+  /* nothing to do */
+  e.dma.size[0] = 0;
+  c = cost(INSN_LD1, &e, NULL);
+  near(c.cycles, 1);
+  near(c.dram_read, 0);
+}
+
+static void test_dma_modes(void **state) {
+  (void)state;
+  /* a 3 x 64 box starting at row -1, column -2 of a 5 x 60 tensor: rows 0, 1 and columns 0..59 are
+   * inside */
+  IsaDesc d = {.kind = DESC_DMA,
+               .rank = 2,
+               .elsize = 2,
+               .dma = {.size = {3, 64},
+                       .dstride = {200, 2},
+                       .sstride = {128, 2},
+                       .coord = {-1, -2},
+                       .extent = {5, 60}}};
+  IsaCost c = cost(INSN_LD0_FILL, &d, NULL);
+  near(c.cycles, 2);
+  near(c.dram_read, 2 * 128); /* 120 bytes: 4 bursts */
+  near(c.spm_bytes, 3 * 128); /* filled elements are written too */
+  c = cost(INSN_ST_CLIP, &d, NULL);
+  near(c.dram_write, 2 * 128);
+  near(c.spm_bytes, 240);
+  d.dma.coord[0] = 5; /* wholly outside */
+  c = cost(INSN_LD0_FILL, &d, NULL);
+  near(c.cycles, 1);
+  near(c.dram_read, 0);
+  near(c.spm_bytes, 3 * 128);
+  d.dma.coord[0] = INT64_MAX;
+  near(cost(INSN_LD0_FILL, &d, NULL).dram_read, 0);
+  d.dma.coord[0] = INT64_MIN;
+  near(cost(INSN_LD0_FILL, &d, NULL).dram_read, 0);
+  /* gather of 5 rows of 64 bytes: never merged along axis 0, 20 bytes of list */
+  IsaDesc g = {
+      .kind = DESC_DMA,
+      .rank = 2,
+      .elsize = 1,
+      .dma = {.size = {5, 64}, .dstride = {64, 1}, .sstride = {64, 1}, .extent = {1000, 64}}};
+  c = cost(INSN_LD0_GATHER, &g, NULL);
+  near(c.cycles, 5);
+  near(c.dram_read, 320);
+  near(c.spm_bytes, 340);
+  near(cost(INSN_ST_SCATTER, &g, NULL).dram_write, 320);
+}
+
+static void test_matrix(void **state) {
+  (void)state;
+  IsaDesc p = {.kind = DESC_PLANE, .dtype = DT_BF16, .plane = {.k = {1, 6, 9}, .n = 32}};
+  IsaCost c = cost(INSN_MM_LOAD, &p, NULL);
+  near(c.cycles, 54);
+  near(c.spm_bytes, 54 * 32 * 2);
+  /* s8, 2 x 5 rows, K = 3 taps x 16 contiguous channels: 3 runs a row */
+  IsaDesc r = {.kind = DESC_ROWS,
+               .dtype = DT_S8,
+               .wdtype = DT_S8,
+               .rows = {.k = {1, 3, 16}, .kstride = {0, 100, 1}, .m = {1, 2, 5}}};
+  c = cost(INSN_MM_MUL, &r, NULL);
+  near(c.cycles, 30);
+  near(c.macs, 10 * 48 * 64);
+  near(c.acc_bytes, 10 * 64 * 4);
+  near(c.spm_bytes, 480);
+  near(cost(INSN_MM_MUL_POP_ACC, &r, NULL).acc_bytes, 10 * 64 * 8);
+  r.rows.kstride[1] = 16; /* the taps continue each other: one run */
+  near(cost(INSN_MM_MUL, &r, NULL).cycles, 10);
+  r.rows.kstride[2] = 2; /* strided channels: 48 runs */
+  near(cost(INSN_MM_MUL, &r, NULL).cycles, 480);
+  r.dtype = DT_BF16; /* 2-byte elements at stride 2 are contiguous; taps at stride 16 are not; twice
+                        the cycles */
+  c = cost(INSN_MM_MUL, &r, NULL);
+  near(c.cycles, 10 * 3 * 2);
+  near(c.spm_bytes, 960);
+}
+
+static void test_vector(void **state) {
+  (void)state;
+  IsaDesc d = {.kind = DESC_VECTOR, .nstreams = 2, .vec = {.count = {2, 3, 1, 1, 100}}};
+  d.vec.stream[0].dtype = DT_S32;
+  d.vec.stream[0].space = SPACE_ACC;
+  d.vec.stream[0].stride[VLOOP_V] = 1;
+  d.vec.stream[1].dtype = DT_BF16;
+  d.vec.stream[1].stride[VLOOP_V] = 2;
+  /* 4 operations: one cycle a chunk, 2 chunks of 64 lanes, 6 rows */
+  IsaCost c =
+      cost(INSN_VX, &d, "vec; ld v0, s0; cvt.fi v0, v0; max.f v0, v0, 0.0; st s1, v0; endv");
+  near(c.cycles, 8 + 6 * 2);
+  near(c.vpu_ops, 4 * 600);
+  near(c.acc_bytes, 600 * 4);
+  near(c.spm_bytes, 600 * 2);
+  /* 5 operations: two cycles a chunk */
+  near(cost(INSN_VX, &d,
+            "vec; ld v0, s0; cvt.fi v0, v0; max.f v0, v0, 0.0; min.f v0, v0, 6.0; st s1, v0; endv")
+           .cycles,
+       8 + 6 * 4);
+  /* two stores: two cycles; three special functions: three */
+  near(cost(INSN_VX, &d, "vec; ld v0, s0; st s1, v0; st s1, v0; endv").cycles, 8 + 6 * 4);
+  near(cost(INSN_VX, &d, "vec; ld v0, s0; exp.f v0, v0; exp.f v0, v0; sqrt.f v0, v0; endv").cycles,
+       8 + 6 * 6);
+  /* two passes and a row operation between them: 2 + 1 + 2 cycles a row */
+  c = cost(INSN_VX, &d,
+           "vec; ld v0, s0; rsum.f r0, v0; endv; recip.f r0, r0; vec; ld v0, s0; mul.f v0, v0, r0; "
+           "st s1, v0; endv");
+  near(c.cycles, 8 + 6 * 5);
+  near(c.vpu_ops, 5 * 600 + 6);
+  /* reduction loops 3 x 2: 3 operations six times and one outside: 19 slots, 5 cycles */
+  d.vec.count[VLOOP_R0] = 3;
+  d.vec.count[VLOOP_R1] = 2;
+  c = cost(INSN_VX, &d,
+           "vec; mov v1, 0; red; ld v0, s0; add.i v1, v1, v0; max.i v1, v1, v0; endr; endv");
+  near(c.cycles, 8 + 6 * 2 * 5);
+  near(c.acc_bytes, 6.0 * 6 * 100 * 4);
+  /* a broadcast stream moves one element */
+  d.vec.stream[0].stride[VLOOP_V] = 0;
+  near(cost(INSN_VX, &d, "vec; ld v0, s0; endv").acc_bytes, 6 * 4);
+}
+
+static void test_energy(void **state) {
+  (void)state;
+  MachineDesc m = *machine_default();
+  m.pj_mac_s8 = 2;
+  m.pj_mac_bf16 = 3;
+  m.pj_vpu_op = 5;
+  m.pj_spm_byte = 7;
+  m.pj_acc_byte = 11;
+  m.pj_dram_byte = 13;
+  IsaCost c = {
+      .dram_read = 1, .dram_write = 2, .spm_bytes = 4, .acc_bytes = 8, .macs = 16, .vpu_ops = 32};
+  IsaEnergy e = isa_energy(&c, false, &m);
+  near(e.total, 16 * 2 + 32 * 5 + 4 * 7 + 8 * 11 + 3 * 13);
+  near(isa_energy(&c, true, &m).mac, 48);
+}
+
+static void test_roofline(void **state) {
+  (void)state;
+  IsaImage img;
+  isa_image_init(&img);
+  img.ideal_macs_s8 = 1024.0 * 1024 * 1024;
+  img.ideal_dram_bytes = 3.0 * 1024 * 1024;
+  img.ideal_vpu_ops = 256000;
+  IsaRoofline r = isa_roofline(&img);
+  near(r.mxu, 262144);
+  near(r.dram, 98304);
+  near(r.vpu, 1000); /* 64 lanes, 4 slots */
+  near(r.bound, 262144);
+  img.ideal_macs_bf16 = 4096;
+  near(isa_roofline(&img).mxu, 262146);
+  isa_image_free(&img);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_sequencer), cmocka_unit_test(test_dma),
+      cmocka_unit_test(test_dma_modes), cmocka_unit_test(test_matrix),
+      cmocka_unit_test(test_vector),    cmocka_unit_test(test_energy),
+      cmocka_unit_test(test_roofline)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
