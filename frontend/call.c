@@ -58,7 +58,8 @@ void op_signature(StrBuf *b, IrOpKind kind) {
 static void call_error(Lower *l, OpCall *c, SrcLoc loc, const char *message) {
   StrBuf b = {0};
   op_signature(&b, c->kind);
-  lower_error(l, loc, "E-arg", "%s; it is %s", message, b.data);
+  lower_error(l, loc, "E-arg", "%s", message);
+  lower_note(l, SRC_LOC_NONE, "the call is %s", b.data);
   strbuf_free(&b);
   c->ok = false;
 }
@@ -310,7 +311,7 @@ Value eval_call(Lower *l, const Node *n) {
   if (call_builtin(l, n, &out)) return out;
   IrOpKind kind;
   if (callable_op(n->name, &kind)) return call_op(l, n, kind);
-  if (!l->program->lost) {
+  if (!program_may_define(l->program, n->name)) {
     if (g) {
       lower_error(l, n->name_loc, "E-name", "`%s` is a %s and cannot be called", n->name,
                   g->decl->kind == NODE_MODEL ? "model" : "constant");

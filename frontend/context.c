@@ -18,17 +18,27 @@ static SrcLoc outermost_call(const Lower *l) {
   return loc;
 }
 
+static uint64_t hash_text(const char *s) {
+  uint64_t h = 0xcbf29ce484222325u;
+  while (*s) h = (h ^ (unsigned char)*s++) * 0x100000001b3u;
+  return h;
+}
+
+/* In a loop or a function one mistake shows as often as it is run, in other words perhaps. */
 static bool repeated(Lower *l, const Diag *d) {
   SrcLoc call = outermost_call(l);
   const char *code = d->code ? d->code : "";
+  uint64_t message = l->loops || (l->scope && l->scope->caller) ? 0 : hash_text(d->message);
   for (int i = 0; i < l->nreported; i++) {
     const Reported *r = &l->reported[i];
-    if (same_place(r->loc, d->loc) && same_place(r->call, call) && strcmp(r->code, code) == 0)
+    if (same_place(r->loc, d->loc) && same_place(r->call, call) && strcmp(r->code, code) == 0 &&
+        r->message == message)
       return true;
   }
   Reported *r = &l->reported[l->nreported++];
   r->loc = d->loc;
   r->call = call;
+  r->message = message;
   snprintf(r->code, sizeof r->code, "%s", code);
   return false;
 }
@@ -152,13 +162,17 @@ Binding *scope_bind(Lower *l, const char *name, BindKind kind, Value v, SrcLoc l
 static void note_operands(Lower *l, SrcLoc loc, size_t n, const Value *operands) {
   for (size_t i = 0; i < n && i < 3; i++) {
     SrcLoc from = operands[i].from;
-    if (from.line == 0 ||
-        (from.line >= loc.line && from.line <= loc.end_line &&
-         same_place((SrcLoc){from.file, 1, 1, 0, 0}, (SrcLoc){loc.file, 1, 1, 0, 0})))
-      continue;
+    bool here = from.file && loc.file && strcmp(from.file, loc.file) == 0 &&
+                from.line >= loc.line && from.line <= loc.end_line;
+    for (size_t j = 0; j < i; j++) here |= same_place(from, operands[j].from);
+    if (from.line == 0 || here) continue;
+    const IrValue *t = operands[i].tensor;
     StrBuf type = {0};
-    ir_type_print(&type, operands[i].tensor->type);
-    lower_note(l, from, "operand %zu, %s, comes from here", i + 1, type.data);
+    ir_type_print(&type, t->type);
+    if (t->name)
+      lower_note(l, from, "`%s` is %s", t->name, type.data);
+    else
+      lower_note(l, from, "operand %zu is %s", i + 1, type.data);
     strbuf_free(&type);
   }
 }

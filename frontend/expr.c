@@ -14,7 +14,8 @@ static void suggest_name(Lower *l, const Node *n) {
   for (Global *g = l->program->globals; g; g = g->hh.next)
     if (g->decl->kind == NODE_CONST) names[count++] = g->name;
   for (int t = 0; t < DT_MACHINE_COUNT; t++) names[count++] = dtype_name((DType)t);
-  const char *near = str_nearest(n->name, names, count);
+  /* One letter is near every other letter. */
+  const char *near = n->name[1] ? str_nearest(n->name, names, count) : NULL;
   if (near)
     lower_error(l, n->loc, "E-name", "`%s` is not defined; did you mean `%s`?", n->name, near);
   else
@@ -22,7 +23,7 @@ static void suggest_name(Lower *l, const Node *n) {
 }
 
 static Value undefined(Lower *l, const Node *n) {
-  if (l->program->lost)
+  if (program_may_define(l->program, n->name))
     return value_poison(); /* perhaps defined in a text that could not be parsed */
   const Global *g = program_find(l->program, n->name);
   if (g) {

@@ -169,7 +169,7 @@ static bool bind_parameters(Lower *l, FnCall *c) {
 
 static Value check_results(Lower *l, const Node *fn, Scope *s, SrcLoc loc) {
   if (!s->returned) {
-    if (!l->stopped && !l->program->lost) {
+    if (!l->stopped && !l->program->failed) {
       lower_error(l, fn->name_loc, "E-return", "`%s` returns nothing", fn->name);
     }
     return value_poison();

@@ -82,6 +82,7 @@ typedef struct ActiveHint {
 typedef struct { /* a place that has been reported */
   SrcLoc loc, call;
   char code[24];
+  uint64_t message; /* hash; 0 where statements run repeatedly and messages vary */
 } Reported;
 
 typedef struct Lower {
@@ -98,7 +99,7 @@ typedef struct Lower {
   StateVar *states, **last_state;
   Weights weights;
   int64_t ops, iterations;
-  int depth;
+  int depth, loops;
   bool stopped; /* a limit was reached: nothing more is lowered or reported */
 } Lower;
 

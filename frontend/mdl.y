@@ -87,8 +87,8 @@ start: START_FILE decls | START_EXPR expr { p->expr = $2; };
 
 decls: %empty | decls END
      | decls decl END { if ($2) node_append(&p->decls, $2); p->calls = (NodeList){0}; }
-     | decls error END { p->lost = true; yyerrok; }
-     | decls error block END { p->lost = true; p->calls = (NodeList){0}; yyerrok; }
+     | decls error END { yyerrok; }
+     | decls error block END { p->calls = (NodeList){0}; yyerrok; }
      ;
 
 decl: IMPORT TEXT { $$ = NEW(NODE_IMPORT, @$); $$->a = parser_text(p, @2, $2); }
@@ -147,7 +147,7 @@ block: '{' statements '}' { $$ = $2; };
 statements: %empty { $$ = (NodeList){0}; }
           | statements END
           | statements statement END { $$ = $1; if ($2) node_append(&$$, $2); }
-          | statements error END { $$ = $1; p->lost = true; yyerrok; }
+          | statements error END { $$ = $1; yyerrok; }
           ;
 
 statement: simple
@@ -177,12 +177,12 @@ simple: exprs { $$ = NEW(NODE_EXPR, @$); $$->list = $1; }
           $$->name_loc = @2;
           $$->a = $4, $$->list = $5;
         }
-      | FOR error block { $$ = NULL; p->lost = true; yyerrok; }
+      | FOR error block { $$ = NULL; yyerrok; }
       | IF expr block else_opt {
           $$ = NEW(NODE_IF, loc_span(@1, @2));
           $$->a = $2, $$->list = $3, $$->list2 = $4;
         }
-      | IF error block else_opt { $$ = NULL; p->lost = true; yyerrok; }
+      | IF error block else_opt { $$ = NULL; yyerrok; }
       | RETURN { $$ = NEW(NODE_RETURN, @$); }
       | RETURN exprs { $$ = NEW(NODE_RETURN, @$); $$->list = $2; }
       | RETURN error { $$ = NEW(NODE_RETURN, @$); node_append(&$$->list, NEW(NODE_BROKEN, @2)); }

@@ -146,7 +146,7 @@ static bool collect_results(Lower *l, const Node *model, const IrType **types, V
   Scope *s = l->scope;
   if (l->stopped) return false;
   if (!s->returned) {
-    if (!l->program->lost)
+    if (!l->program->failed)
       lower_error(l, model->loc, "E-return", "the model `%s` returns nothing", model->name);
     return false;
   }

@@ -49,6 +49,7 @@ static void describe_expected(StrBuf *b, const char *const *expected, int n, boo
   for (int i = 0; i < n; i++) {
     bool drop = expression ? listed(expected[i], starters, NPU_COUNTOF(starters))
                            : listed(expected[i], operators, NPU_COUNTOF(operators));
+    if (strcmp(expected[i], "`=`") == 0 && listed("`)`", expected, (size_t)n)) drop = true;
     if (drop || strcmp(expected[i], "end of file") == 0) continue;
     if (k == (int)NPU_COUNTOF(kept)) return; /* too many to help */
     kept[k++] = expected[i];
@@ -91,6 +92,13 @@ void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_nam
   }
   strbuf_free(&text);
   parser_close_brackets(p);
+  for (Node *n = p->line_names.first, *next; n; n = next) {
+    next = n->next;
+    n->next = NULL;
+    node_append(&p->suspects, n);
+  }
+  p->line_names = (NodeList){0};
+  p->dropping = p->last != TOK_END && p->last != '{';
 }
 
 void parser_close_brackets(Parser *p) {
@@ -176,39 +184,50 @@ static bool starts_statement(int token) {
   }
 }
 
-static int scan(Parser *p, MDL_YYSTYPE *value, SrcLoc *loc) {
-  if (!p->ahead) {
-    int token = mdl_scan(value, loc, p->scanner);
-    if (token == 0) *loc = (SrcLoc){p->label, p->line, p->col, p->line, p->col};
-    return token;
+static ReadToken scan(Parser *p) {
+  ReadToken t = {0};
+  if (p->nahead > 0) {
+    t = p->ahead[0];
+    p->ahead[0] = p->ahead[1];
+    p->nahead--;
+    return t;
   }
-  p->ahead = false;
-  *loc = p->ahead_loc;
-  memcpy(value, &p->ahead_value, sizeof p->ahead_value);
-  return p->ahead_token;
+  MDL_YYSTYPE value = {0};
+  t.token = mdl_scan(&value, &t.loc, p->scanner);
+  if (t.token == 0) t.loc = (SrcLoc){p->label, p->line, p->col, p->line, p->col};
+  memcpy(&t.value, &value, sizeof t.value);
+  return t;
 }
 
-static void push_back(Parser *p, int token, const MDL_YYSTYPE *value, SrcLoc loc) {
-  p->ahead = true;
-  p->ahead_token = token;
-  p->ahead_loc = loc;
-  memcpy(&p->ahead_value, value, sizeof p->ahead_value);
+static bool is_newline(ReadToken t) {
+  return t.token == TOK_END && t.loc.end_line > t.loc.line;
 }
 
-static bool is_newline(int token, SrcLoc loc) {
-  return token == TOK_END && loc.end_line > loc.line;
+/* The i-th token to come, line ends before the first one left out. */
+static ReadToken peek(Parser *p, int i) {
+  while (p->nahead <= i) {
+    int n = p->nahead;
+    ReadToken t;
+    p->nahead = 0; /* scan past what is kept */
+    do t = scan(p);
+    while (n == 0 && is_newline(t));
+    p->nahead = n;
+    p->ahead[p->nahead++] = t;
+  }
+  return p->ahead[i];
 }
 
 /* Whether the line end that was just read ends a statement; what follows is left to be read. */
 static bool newline_counts(Parser *p) {
-  MDL_YYSTYPE value = {0};
-  SrcLoc loc;
-  int next;
-  do next = scan(p, &value, &loc);
-  while (is_newline(next, loc));
-  push_back(p, next, &value, loc);
-  if (wants_more(p->last)) return false;
-  if (in_brackets(p)) return ends_operand(p->last) && starts_statement(next);
+  int next = peek(p, 0).token;
+  if (in_brackets(p) && !wants_more(p->last))
+    return ends_operand(p->last) && starts_statement(next);
+  if (wants_more(p->last)) {
+    /* `a +` and `b = 1` on the next line: something is missing here, not there. */
+    bool fresh = p->last == TOK_START_FILE || p->last == TOK_END || p->last == '{';
+    return !fresh && !in_brackets(p) && p->last != TOK_WITH && p->last != ',' && next == TOK_NAME &&
+           peek(p, 1).token == '=';
+  }
   return next != '{' && next != TOK_ARROW && next != TOK_WITH && next != TOK_ELSE;
 }
 
@@ -225,6 +244,17 @@ static void track_brackets(Parser *p, int token, SrcLoc loc) {
     p->open--;
 }
 
+/* What a dropped statement may have defined is what it names. */
+static void track_names(Parser *p, int token) {
+  if (token == TOK_NAME) {
+    Node *n = node_named(p->pc->arena, NODE_NAME, SRC_LOC_NONE, p->last_name);
+    node_append(p->dropping ? &p->suspects : &p->line_names, n);
+  } else if (token == TOK_END || token == '{') {
+    p->line_names = (NodeList){0};
+    p->dropping = false;
+  }
+}
+
 int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p) {
   int token;
   if (p->start_token) {
@@ -235,16 +265,23 @@ int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p) {
     p->expression = token == TOK_START_EXPR;
     return token;
   }
-  do {
-    token = scan(p, value, loc);
-    if (!is_newline(token, *loc)) break;
-    loc->end_line = loc->line, loc->end_col = loc->col + 1;
-  } while (p->expression || !newline_counts(p));
+  ReadToken t;
+  for (;;) {
+    t = scan(p);
+    if (!is_newline(t)) break;
+    t.loc.end_line = t.loc.line, t.loc.end_col = t.loc.col + 1;
+    if (!p->expression && newline_counts(p)) break;
+  }
+  token = t.token;
+  *loc = t.loc;
+  memcpy(value, &t.value, sizeof t.value);
   /* A statement also ends before `}` and at the end of the file. */
   if ((token == '}' || token == 0) && !p->expression && p->last != TOK_END && p->last != '{' &&
       p->last != TOK_START_FILE) {
     p->ended_by_file = token == 0;
-    push_back(p, token, value, *loc);
+    p->ahead[1] = p->ahead[0];
+    p->ahead[0] = t;
+    p->nahead++;
     token = TOK_END;
   }
   if (token == 0) p->ended_by_file = true;
@@ -256,6 +293,7 @@ int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p) {
   p->prev_name = p->last == TOK_NAME ? p->last_name : NULL;
   p->last_name = token == TOK_NAME ? value->s : NULL;
   p->last = token;
+  track_names(p, token);
   return token;
 }
 
@@ -265,7 +303,8 @@ static bool parse(Parser *p, int start_token, const char *text, size_t len) {
   p->start_token = start_token;
   mdl_yylex_init_extra(p, &p->scanner);
   mdl_yy_scan_bytes(text, (int)len, p->scanner);
-  bool ok = mdl_yyparse(p) == 0 && !p->failed;
+  p->aborted = mdl_yyparse(p) != 0;
+  bool ok = !p->aborted && !p->failed;
   mdl_yylex_destroy(p->scanner);
   return ok;
 }
@@ -316,6 +355,8 @@ Node *parser_text(Parser *p, SrcLoc loc, const char *raw) {
         parser_error(p, at, "this `{` is not closed; write `{{` for a brace itself");
         break;
       }
+      if (close == raw + i + 1)
+        parser_error(p, at, "there is nothing between these braces; write `{{}}` for braces");
       if (part.len)
         node_append(&text->list, node_named(p->pc->arena, NODE_TEXT_PART, loc,
                                             arena_strndup(p->pc->arena, part.data, part.len)));
@@ -357,7 +398,7 @@ Node *parser_call(Parser *p, Node *callee, NodeList args, SrcLoc loc) {
 }
 
 bool parse_file(const ParseContext *pc, const char *label, const char *text, size_t len,
-                NodeList *decls, bool *lost) {
+                Parsed *out) {
   Parser *p = mem_alloc(sizeof *p);
   p->pc = pc;
   p->label = label;
@@ -370,8 +411,7 @@ bool parse_file(const ParseContext *pc, const char *label, const char *text, siz
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3, len -= 3;
     ok = parse(p, TOK_START_FILE, text, len);
   }
-  *decls = p->decls;
-  *lost |= p->lost || !ok;
+  *out = (Parsed){p->decls, p->suspects, p->aborted};
   mem_free(p);
   return ok;
 }

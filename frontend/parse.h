@@ -9,9 +9,14 @@ typedef struct {
   DiagEngine *diag;
 } ParseContext;
 
-/* Parses a file; false when something could not be parsed (reported). Whatever could be is in decls
- * all the same. *lost is set when a statement was dropped whose effects are unknown. label must
- * outlive the nodes. */
+typedef struct {
+  NodeList decls;    /* what could be parsed */
+  NodeList suspects; /* names of statements that could not: they may have been defined there */
+  bool aborted;      /* the rest of the file is missing */
+} Parsed;
+
+/* Parses a file; false when something could not be parsed (reported). label must outlive the nodes.
+ */
 bool parse_file(const ParseContext *pc, const char *label, const char *text, size_t len,
-                NodeList *decls, bool *lost);
+                Parsed *out);
 #endif

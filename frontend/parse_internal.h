@@ -10,6 +10,16 @@ typedef struct {
   SrcLoc loc;
 } OpenBracket;
 
+typedef struct {
+  int token;
+  SrcLoc loc;
+  union {
+    int64_t i;
+    double r;
+    const char *s;
+  } value;
+} ReadToken;
+
 typedef struct Parser {
   const ParseContext *pc;
   const char *label;
@@ -21,14 +31,8 @@ typedef struct Parser {
   const char *last_name, *prev_name; /* text of the last token and of the one before, when names */
   bool ended_by_file;                /* the end of the file was reached */
   bool expression;                   /* parsing one expression, not a file */
-  bool ahead;                        /* a token was read ahead */
-  int ahead_token;
-  SrcLoc ahead_loc;
-  union {
-    int64_t i;
-    double r;
-    const char *s;
-  } ahead_value;
+  ReadToken ahead[2];                /* read but not handed on yet */
+  int nahead;
   int open;
   OpenBracket stack[MAX_OPEN];
   /* results */
@@ -36,7 +40,10 @@ typedef struct Parser {
   Node *expr;     /* of an expression parse */
   NodeList calls; /* calls met since the last declaration */
   SrcLoc last_error;
-  bool failed, lost, too_deep;
+  NodeList line_names; /* names since the statement began */
+  NodeList suspects;   /* names of statements that were dropped: they may have been defined there */
+  bool dropping;
+  bool failed, aborted, too_deep;
 } Parser;
 
 /* A diagnostic of the parser: at most one per place. */

@@ -95,10 +95,16 @@ static bool read_stdin(StrBuf *out) {
 
 static void parse_source(Program *p, SourceFile *f, const char *text, size_t len, int depth) {
   ParseContext pc = {p->arena, p->strings, p->diag};
-  NodeList decls = {0};
+  Parsed parsed;
   diag_add_source(p->diag, f->path, text, len);
-  if (!parse_file(&pc, f->path, text, len, &decls, &p->lost)) p->failed = true;
-  for (Node *d = decls.first, *next; d; d = next) {
+  if (!parse_file(&pc, f->path, text, len, &parsed)) p->failed = true;
+  p->lost |= parsed.aborted;
+  for (Node *n = parsed.suspects.first, *next; n; n = next) {
+    next = n->next;
+    n->next = NULL;
+    node_append(&p->suspects, n);
+  }
+  for (Node *d = parsed.decls.first, *next; d; d = next) {
     next = d->next;
     if (d->kind == NODE_IMPORT)
       import(p, d, f, depth);
@@ -164,6 +170,12 @@ void program_load(Program *p, const char *path, const char *text, size_t len) {
 
 void program_free(Program *p) {
   HASH_CLEAR(hh, p->globals);
+}
+
+bool program_may_define(const Program *p, const char *name) {
+  if (p->lost) return true;
+  NODE_EACH(n, p->suspects) if (n->name == name) return true;
+  return false;
 }
 
 /* ---- recursion ---- */

@@ -24,14 +24,17 @@ typedef struct {
   Global *globals;  /* uthash, in order of definition */
   NodeList weights; /* NODE_WEIGHTS of files, in order */
   const char *main_file;
-  bool failed; /* some text could not be parsed or imported */
-  bool lost;   /* and names may be missing because of it */
+  bool failed;       /* some text could not be parsed or imported */
+  bool lost;         /* and definitions may be missing because of it */
+  NodeList suspects; /* names in statements that were dropped */
   struct SourceFile *files;
 } Program;
 
 /* Reads path ("-": standard input), or text when it is not NULL, and what it imports. */
 void program_load(Program *p, const char *path, const char *text, size_t len);
 void program_free(Program *p);
+/* Whether a text that could not be read may have defined name. */
+bool program_may_define(const Program *p, const char *name);
 Global *program_find(const Program *p, const char *name);
 /* Reports every cycle of functions calling each other and marks its members. */
 void program_check_recursion(Program *p);

@@ -24,7 +24,8 @@ static void assign_part(Lower *l, const Node *target, Value v) {
     state_assign(l, b, target, v, target->loc);
     return;
   }
-  if (l->program->lost || (b && b->value.kind == VALUE_POISON)) return;
+  if (b && b->value.kind == VALUE_POISON) return;
+  if (base->kind == NODE_NAME && program_may_define(l->program, base->name)) return;
   if (base->kind == NODE_NAME)
     lower_error(l, target->loc, "E-state",
                 "only a state can be assigned in part, `%s` is none; make a new value with concat, "
@@ -107,7 +108,9 @@ static void iterate(Lower *l, const Node *n, Value v) {
     return;
   }
   scope_bind(l, n->name, BIND_LOOP, v, n->name_loc, n);
+  l->loops++;
   exec_block(l, n->list);
+  l->loops--;
 }
 
 /* The body of a loop whose range is not known: its names exist, without values. */

@@ -201,7 +201,8 @@ static const TensorEntry *find_entry(const Lower *l, const char *name, const cha
 
 static void report_missing(Lower *l, const char *name, SrcLoc loc) {
   const Weights *w = &l->weights;
-  if (w->incomplete) return; /* the file that could not be opened is the problem */
+  if (w->incomplete || (w->nfiles == 0 && l->program->failed))
+    return; /* the file that could not be opened is the problem */
   if (w->nfiles == 0) {
     lower_error(
         l, loc, "E-weight",

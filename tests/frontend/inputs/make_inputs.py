@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Writes the weight files of the frontend tests; needs nothing but Python."""
+import io, json, struct, zipfile
+
+def safetensors(path, tensors):
+    header, data = {}, b""
+    for name, (dtype, shape, raw) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    open(path, "wb").write(struct.pack("<Q", len(text)) + text + data)
+
+def npy(descr, shape, raw):
+    head = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (descr, repr(tuple(shape)))
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + raw
+
+def f32(*v): return struct.pack("<%df" % len(v), *v)
+
+safetensors("small.safetensors", {
+    "fc1.weight": ("F32", [3, 4], f32(*range(12))),
+    "fc1.bias": ("F32", [3], f32(1, 2, 3)),
+    "layers.0.weight": ("F32", [2, 2], f32(1, 0, 0, 1)),
+    "layers.1.weight": ("F32", [2, 2], f32(2, 0, 0, 2)),
+    "half": ("F16", [2], struct.pack("<2e", 1.5, -2.0)),
+    "double": ("F64", [2], struct.pack("<2d", 0.1, 3.0)),
+    "long": ("I64", [2], struct.pack("<2q", 7, -9)),
+    "byte": ("U8", [2], bytes([200, 3])),
+    "brain": ("BF16", [2], struct.pack("<2H", 0x3f80, 0xc000)),
+    "tiny": ("I8", [2], struct.pack("<2b", -5, 6)),
+})
+nan, inf = float("nan"), float("inf")
+safetensors("bad.safetensors", {
+    "nan": ("F32", [2, 3], f32(0, 1, 2, 3, nan, inf)),
+    "inf": ("F32", [2], f32(inf, 0)),
+    "brain": ("BF16", [3], struct.pack("<3H", 0, 0, 0xff80)),
+    "half": ("F16", [1], struct.pack("<e", inf)),
+    "long": ("I64", [2], struct.pack("<2q", 1, 1 << 40)),
+})
+open("bias.npy", "wb").write(npy("<f4", [3], f32(4, 5, 6)))
+with zipfile.ZipFile("extra.npz", "w", zipfile.ZIP_DEFLATED) as z:
+    z.writestr("scale.npy", npy("<f4", [4], f32(1, 1, 1, 1)))
+open("broken.safetensors", "wb").write(struct.pack("<Q", 1 << 40) + b"{}")
