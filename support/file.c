@@ -202,3 +202,10 @@ char *path_beside(Arena *a, const char *path, const char *name) {
   if (name[0] == '/' || !slash) return arena_strdup(a, name);
   return arena_printf(a, "%.*s%s", (int)(slash - path + 1), path, name);
 }
+
+char *path_real(Arena *a, const char *path) {
+  char *real = realpath(path, NULL);
+  char *copy = real ? arena_strdup(a, real) : NULL;
+  free(real);
+  return copy;
+}

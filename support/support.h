@@ -138,6 +138,9 @@ void atomic_file_abort(AtomicFile *f);
 bool file_exists(const char *path);
 /* Directory part of path joined with name (name as it is when absolute). */
 char *path_beside(Arena *a, const char *path, const char *name);
+/* Absolute path without links and dots, the same for every way of naming a file; NULL when there is
+ * none. */
+char *path_real(Arena *a, const char *path);
 
 /* ---- numbers -----------------------------------------------------------------------------------
  */

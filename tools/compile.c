@@ -72,10 +72,18 @@ static bool calibrates(const Pass *p) {
   return p && strcmp(p->name, "quantize") == 0;
 }
 
+/* A calibration file must be there even when the model turns out to have nothing to calibrate. */
+static bool check_calibration_file(const Npucc *c) {
+  if (strcmp(c->options.calibrate, "random") == 0) return true;
+  TensorFile *f = tensor_file_open(c->options.calibrate, c->diag, SRC_LOC_NONE);
+  tensor_file_close(f);
+  return f != NULL;
+}
+
 static bool check_options(const Npucc *c) {
   if (!c->options.calibrate) return true;
   for (int i = 0; i < c->nitems; i++)
-    if (calibrates(item_pass(c, c->items[i]))) return true;
+    if (calibrates(item_pass(c, c->items[i]))) return check_calibration_file(c);
   diag_error(c->diag, SRC_LOC_NONE, "E-option",
              "there is nothing to calibrate: the pipeline has no pass 'quantize'; leave out "
              "--no-quantize, or add the pass");

@@ -1,0 +1,162 @@
+#!/bin/bash
+# Usage: cli.sh TOOLS_DIR SOURCE_DIR
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+cat >two.mdl <<'END'
+model two(x: f32[N, 4], k: f32[4]) -> (y: f32[N, 4], s: f32[4])
+  with N = 1
+{
+  return relu(x) * k, k + k
+}
+END
+cat >int.mdl <<'END'
+model int(i: s32[2]) -> (o: s32[2]) {
+  return i + i
+}
+END
+cat >same.mdl <<'END'
+model same(x: f32[N, 4]) -> (y: f32[N, 4])
+  with N = 1
+{
+  return x + 0
+}
+END
+
+# ---- every command
+for tool in npucc npu-opt npu-as npu-objdump npusim; do
+  ok $tool --help
+  has "usage: $tool" out
+  ok $tool --version
+  has "$tool " out
+  bad "unknown option '--hlep'; did you mean '--help'?" $tool --hlep
+  bad "unknown option '-Z'" $tool -Z
+  bad "give one" $tool
+  bad "give one" $tool a b
+done
+bad "standard output" bash -c "npucc two.mdl --emit graph >/dev/full"
+
+# ---- npucc
+ok npucc two.mdl -o two.bin -v
+has "machine edge" err
+ok npucc two.mdl
+same two.bin two.bin
+bad "nothing.mdl" npucc nothing.mdl -o x.bin
+bad "/nonexistent/x.bin" npucc two.mdl -o /nonexistent/x.bin
+bad "unknown option '--emti'; did you mean '--emit'?" npucc --emti graph two.mdl
+bad "--emit knows graph" npucc --emit tree two.mdl
+bad "-O wants an integer from 0 to 2" npucc -O3 two.mdl
+bad "-D wants NAME=INTEGER" npucc -D N two.mdl
+bad "-D wants NAME=INTEGER" npucc -D N=many two.mdl
+bad "did you mean 'fuse'" npucc --print-after fsue two.mdl
+bad "did you mean" npucc --passes=canonicalise two.mdl
+bad "nothing to calibrate" npucc --no-quantize --calibrate random two.mdl
+bad "cannot open tensor file 'c.npz'" npucc --calibrate c.npz two.mdl
+bad "E-machine" npucc --machine nowhere two.mdl -o x.bin
+bad "belong to --reference" npucc --input x.npy two.mdl
+bad "--reference is float or compiled" npucc --reference=exact two.mdl
+bad "is IR text" npucc -D N=2 two.ir
+absent x.bin
+for what in graph nest program asm dot; do ok npucc two.mdl --emit $what && [ -s out ] || fail "--emit $what is empty"; done
+for level in 0 1 2; do ok npucc two.mdl -O$level -o o$level.bin; done
+ok npucc two.mdl --machine cloud -o cloud.bin
+ok npu-objdump -m cloud.bin
+has "cloud" out
+ok npucc --manual
+has "conv2d" out
+ok npucc two.mdl --print-after lower,fuse --verify-each --time-passes --stats -o x.bin
+has "// after lower" err
+has "// after fuse" err
+has "canonicalize" err
+
+# ---- levels as text, one pass at a time
+ok npucc two.mdl --emit graph -o graph.ir
+ok npucc two.mdl --emit nest -o nest.ir
+ok npucc graph.ir -o fromgraph.bin
+ok npu-opt graph.ir -o again.ir
+same graph.ir again.ir
+ok npu-opt nest.ir -o again.ir
+same nest.ir again.ir
+ok npu-opt --passes=lower,fuse,layout --stop-after 1 graph.ir -o one.ir
+ok npu-opt --passes=lower graph.ir -o lower.ir
+same one.ir lower.ir
+ok bash -c "npucc two.mdl --emit graph | npu-opt --passes=lower - >piped.ir"
+same piped.ir lower.ir
+bad "--list-passes takes no file" npu-opt --list-passes graph.ir
+bad "error" npu-opt two.s
+printf 'func @broken(' >broken.ir
+bad "broken.ir:1:" npu-opt broken.ir
+
+# ---- assembler and inspector
+ok npu-objdump two.bin
+cp out two.s
+ok npu-as two.s -o two2.bin
+same two.bin two2.bin
+ok npu-objdump -d two.bin
+has "two.mdl:" out
+has "return relu(x) * k, k + k" out
+ok npu-objdump -i two.bin
+has "input   x" out
+has "output  s" out
+ok npu-objdump -h two.bin
+has "code" out
+head -c 1000 two.bin >cut.bin
+bad "E-image" npu-objdump cut.bin
+bad "E-image" npusim cut.bin --random 1
+bad "cannot read 'none.bin'" npusim none.bin
+
+# ---- running: data made with the reference of a model that copies its input
+bad "the model has no output 'x'" npucc same.mdl -D N=10 --reference --random 5 --output x=x10.npy
+absent x10.npy
+ok npucc same.mdl -D N=10 --reference --random 5 --output y=x10.npy
+ok npucc same.mdl -D N=10 --reference --random 5 --output again.npy
+same x10.npy again.npy
+ok npucc two.mdl --reference --random 3 --output s=k.npy --output y=y1.safetensors
+bad "the model has no output 'z'; it has 'y', 's'" npusim two.bin --random 1 --output z=z.npy
+bad ".npy holds one" npusim two.bin --random 1 --output z.npy
+bad "must end in .npy" npusim two.bin --random 1 --output y=z.txt
+bad "/nonexistent/z.npy" npusim two.bin --random 1 --output y=/nonexistent/z.npy
+bad "input 'k' (f32[4]) is not given" npusim two.bin --input x=x10.npy
+bad "the model has no input 'q'" npusim two.bin --input q=x10.npy
+bad "given twice" npusim two.bin --input x=x10.npy --input x=x10.npy
+bad "declared f32[4]" npusim two.bin --input k=x10.npy --input x=x10.npy
+bad "cannot open tensor file 'none.npy'" npusim two.bin --input x=none.npy --random 1
+bad "has no tensor 'q'" npusim two.bin --input x=y1.safetensors:q --random 1
+bad "convert it to an integer type" bash -c "npucc int.mdl -o int.bin && npusim int.bin --input k.npy"
+bad "unknown mode 'slow'" npusim --mode slow two.bin
+bad "measures no time" npusim --mode fast --report two.bin
+bad "--arg wants NUMBER=VALUE" npusim two.bin --arg x --random 1
+bad "E-machine" npusim two.bin --machine cloud --random 1
+absent z.npy z.txt
+
+# Ten samples through batches of one, three and ten are the same ten results, in every mode.
+ok npusim two.bin --input x=x10.npy --input k=k.npy --output y=y10.npy
+for n in 3 10 16; do
+  ok npucc two.mdl -D N=$n -o n.bin
+  for mode in fast timed check; do
+    ok npusim n.bin --mode $mode --input x=x10.npy --input k=k.npy --output y=yn.npy
+    same y10.npy yn.npy
+  done
+done
+ok npucc two.mdl --reference --input x=x10.npy --input k=k.npy --output y=yr.npy
+same y10.npy yr.npy
+
+# Outputs in one file, tensors chosen by name, states of files.
+ok npusim two.bin --input x=x10.npy --input k=k.npy --output all.npz
+ok npusim two.bin --input x=all.npz:y --input k=k.npy --output y=twice.npy
+ok npusim two.bin --input x=x10.npy --input k=k.npy --report --trace trace.json
+has "roofline" out
+has "traceEvents" trace.json
+ok npusim two.bin --random 7
+has "y: f32[1,4] =" out
+
+# Values that are not finite or do not fit.
+cat >inf.mdl <<'END'
+model inf(x: f32[4]) -> (y: f32[4]) {
+  return x / 0
+}
+END
+ok npucc inf.mdl --reference --random 1 --output inf.npy
+bad "not a finite number" npusim two.bin --random 1 --input k=inf.npy
+
+exit $failed

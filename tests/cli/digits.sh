@@ -1,0 +1,23 @@
+#!/bin/bash
+# The digits example end to end. Usage: digits.sh TOOLS_DIR SOURCE_DIR
+# Trained accuracy of the two models on the test split, by train.py's own numpy: 355 and 357 of 360.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+digits=$source/examples/digits
+
+# right FILE: how many labels were hit
+right() { sed -n 's/.*(\([0-9]*\) of 360).*/\1/p' "$1"; }
+
+for case in mlp:355 cnn:357; do
+  model=$digits/${case%:*}.mdl trained=${case#*:}
+  ok npucc "$model" --reference --input "$digits/test.safetensors" --labels "$digits/test.safetensors"
+  [ "$(right out)" = "$trained" ] || fail "$model on the host: $(right out) right, trained to $trained"
+  for options in "-D N=8" "-D N=8 -O0" "--calibrate $digits/calibration.safetensors" "--machine cloud"; do
+    # shellcheck disable=SC2086
+    ok npucc "$model" $options -o d.bin
+    ok npusim d.bin --input "$digits/test.safetensors" --labels "$digits/test.safetensors"
+    n=$(right out)
+    [ "${n:-0}" -ge $((trained - 4)) ] || fail "$model $options: only $n of 360 right"
+  done
+done
+exit $failed
