@@ -140,7 +140,7 @@ bool check_begin(Check *c, IsaEngine e, uint32_t pc) {
   if (c->ninstances == SHADOW_SPLIT - 1)
     return rt_trap(c->m, "E-limit", "check mode follows at most %u engine instructions of a run",
                    SHADOW_SPLIT - 1);
-  if (c->ninstances == c->cap) {
+  if (c->ninstances >= c->cap) {
     c->cap = c->cap ? 2 * c->cap : 1024;
     c->instances = mem_realloc(c->instances, (size_t)c->cap * sizeof *c->instances);
   }

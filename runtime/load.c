@@ -117,7 +117,6 @@ static NpurtModel *load(const char *path, const void *data, size_t size,
   m->arena = arena_new();
   m->label = arena_strdup(m->arena, path ? path : "(memory)");
   m->opt = options ? *options : (NpurtOptions){.mode = NPURT_TIMED, .isa_level = -1};
-  isa_image_init(&m->img);
   bool ok = path ? isa_image_read(path, &m->img, diag)
                  : isa_image_read_memory(data, size, m->label, &m->img, diag);
   if (ok && prepare(m, path, diag)) return m;

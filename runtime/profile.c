@@ -64,17 +64,14 @@ void profile_work(NpurtModel *m, uint32_t pc, const IsaCost *c, const IsaDesc *d
 void profile_finish_run(NpurtModel *m, double cycles) {
   NpurtProfile *p = &m->profile;
   const MachineDesc *mc = &m->img.machine;
-  double array = (double)mc->mxu_rows * (double)mc->mxu_cols;
-  double mxu =
-      m->img.ideal_macs_s8 / array + m->img.ideal_macs_bf16 * (double)mc->mxu_bf16_slowdown / array;
-  double vpu = m->img.ideal_vpu_ops / ((double)mc->vpu_lanes * (double)mc->vpu_issue);
+  IsaRoofline r = isa_roofline(&m->img);
   p->runs++;
   p->cycles += cycles;
   p->seconds = p->cycles / (mc->clock_ghz * 1e9);
   p->energy_static = p->cycles * mc->pj_static_cycle;
-  p->bound_compute = fmax(mxu, vpu) * (double)p->runs;
-  p->bound_dram = m->img.ideal_dram_bytes / machine_dram_bytes_per_cycle(mc) * (double)p->runs;
-  p->bound = fmax(p->bound_compute, p->bound_dram);
+  p->bound_compute = fmax(r.mxu, r.vpu) * (double)p->runs;
+  p->bound_dram = r.dram * (double)p->runs;
+  p->bound = r.bound * (double)p->runs;
 }
 
 const NpurtProfile *npurt_profile(const NpurtModel *m) {
