@@ -256,9 +256,10 @@ static void bf16_rounds_to_nearest_even(void **state) {
 static void f16_matches_the_compiler(void **state) {
   (void)state;
 #ifdef __FLT16_MAX__
+  __extension__ typedef _Float16 Half;
   for (uint32_t h = 0; h < 0x10000; h++) {
     uint16_t bits = (uint16_t)h, back;
-    _Float16 f;
+    Half f;
     memcpy(&f, &bits, 2);
     float got = f16_to_f32(bits), want = (float)f;
     assert_int_equal(isnan(got), isnan(want));
@@ -268,7 +269,7 @@ static void f16_matches_the_compiler(void **state) {
     assert_int_equal(back, bits);
     /* between this and the next one */
     double between = (double)want * (1 + 0x1p-11 + 0x1p-30);
-    _Float16 rounded = (_Float16)between;
+    Half rounded = (Half)between;
     dtype_set(DT_F16, &back, 0, between);
     assert_memory_equal(&back, &rounded, 2);
   }
