@@ -11,7 +11,8 @@ enum { VX_START_CYCLES = 8 };
 static void box_inside(const IsaDesc *d, unsigned a, int64_t *lo, int64_t *hi) {
   int64_t c = d->dma.coord[a], e = d->dma.extent[a], n = d->dma.size[a];
   *lo = c >= 0 ? 0 : c <= -n ? n : -c;
-  *hi = c >= e ? 0 : (e - c < n || e - c < 0) ? e - c : n;
+  uint64_t left = c < e ? (uint64_t)e - (uint64_t)c : 0; /* exact even where e - c overflows */
+  *hi = left < (uint64_t)n ? (int64_t)left : n;
   if (e <= 0 || *hi < *lo) *hi = *lo;
 }
 

@@ -67,7 +67,7 @@ static bool check_header(const Reader *r) {
   return true;
 }
 
-static bool note_section(Reader *r, const char *name, const Elf64_Shdr *h) {
+static bool note_section(Reader *r, const char *name, const GElf_Shdr *h) {
   for (int s = 0; s < SEC_COUNT; s++) {
     if (strcmp(names[s], name) != 0) continue;
     if (r->sec[s].seen) return damaged(r, "a section occurs twice");
@@ -90,9 +90,9 @@ static bool find_sections(Reader *r) {
   bool ok = elf_kind(elf) == ELF_K_ELF && elf_getshdrstrndx(elf, &strndx) == 0;
   if (!ok) damaged(r, "libelf cannot read it");
   for (Elf_Scn *scn = NULL; ok && (scn = elf_nextscn(elf, scn)) != NULL;) {
-    Elf64_Shdr *h = elf64_getshdr(scn);
-    const char *name = h ? elf_strptr(elf, strndx, h->sh_name) : NULL;
-    ok = name ? note_section(r, name, h) : damaged(r, "a section has no name");
+    GElf_Shdr h; /* a copy: in the file it may be unaligned */
+    const char *name = gelf_getshdr(scn, &h) ? elf_strptr(elf, strndx, h.sh_name) : NULL;
+    ok = name ? note_section(r, name, &h) : damaged(r, "a section has no name");
   }
   elf_end(elf);
   for (int s = 0; ok && s < SEC_COUNT; s++)

@@ -112,7 +112,7 @@ static void test_text(void **state) {
          "s2, v0; endv");
   accept("ld r0, s3; add.f r1, r0, 1.0; st s2, r1");
   accept("vec; mov v0, 1; mov v1, 1.0; mov v2, -7; sel v3, v0, v1, v2; endv");
-  accept("vec; ld v0, s0; max.f v0, v0, -inf; mul.f v0, v0, 0x1.555556p-2; endv");
+  accept("vec; ld v0, s0; max.f v0, v0, -inf; mul.f v0, v0, 0.33333334; endv");
   reject("vec; ld v0, s0", "vec without endv");
   reject("endv", "endv without vec");
   reject("vec; vec; endv; endv", "vec inside vec");
