@@ -177,12 +177,22 @@ simple: exprs { $$ = NEW(NODE_EXPR, @$); $$->list = $1; }
           $$->name_loc = @2;
           $$->a = $4, $$->list = $5;
         }
-      | FOR error block { $$ = NULL; yyerrok; }
+      | FOR error block {
+          $$ = NAMED(NODE_FOR, @1, str_intern(p->pc->strings, ""));
+          $$->a = NEW(NODE_BROKEN, @2), $$->list = $3;
+          yyerrok;
+        }
+      | FOR error { $$ = NULL; }
       | IF expr block else_opt {
           $$ = NEW(NODE_IF, loc_span(@1, @2));
           $$->a = $2, $$->list = $3, $$->list2 = $4;
         }
-      | IF error block else_opt { $$ = NULL; yyerrok; }
+      | IF error block else_opt {
+          $$ = NEW(NODE_IF, @1);
+          $$->a = NEW(NODE_BROKEN, @2), $$->list = $3, $$->list2 = $4;
+          yyerrok;
+        }
+      | IF error { $$ = NULL; }
       | RETURN { $$ = NEW(NODE_RETURN, @$); }
       | RETURN exprs { $$ = NEW(NODE_RETURN, @$); $$->list = $2; }
       | RETURN error { $$ = NEW(NODE_RETURN, @$); node_append(&$$->list, NEW(NODE_BROKEN, @2)); }

@@ -50,9 +50,10 @@ static void describe_expected(StrBuf *b, const char *const *expected, int n, boo
     bool drop = expression ? listed(expected[i], starters, NPU_COUNTOF(starters))
                            : listed(expected[i], operators, NPU_COUNTOF(operators));
     if (strcmp(expected[i], "`=`") == 0 && listed("`)`", expected, (size_t)n)) drop = true;
+    if (strcmp(expected[i], "end of line") == 0 && listed("`model`", expected, (size_t)n))
+      drop = true;
     if (drop || strcmp(expected[i], "end of file") == 0) continue;
-    if (k == (int)NPU_COUNTOF(kept)) return; /* too many to help */
-    kept[k++] = expected[i];
+    if (k < (int)NPU_COUNTOF(kept)) kept[k++] = expected[i];
   }
   if (expression && k > 4) k = 1;
   for (int i = 0; i < k; i++)
@@ -71,27 +72,8 @@ static const char *misspelt_keyword(const Parser *p) {
   return NULL;
 }
 
-void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_name,
-                         const char *const *expected, int nexpected, bool expression) {
-  StrBuf text = {0};
-  describe_expected(&text, expected, nexpected, expression);
-  bool end = strcmp(found_name, "end of line") == 0 || found == 0;
-  strbuf_printf(&text, "%s", text.len ? ", found " : "unexpected ");
-  if (p->last == TOK_NAME && p->last_name)
-    strbuf_printf(&text, "`%s`", p->last_name);
-  else
-    strbuf_puts(&text, p->ended_by_file && end ? "end of file" : found_name);
-  const char *keyword = misspelt_keyword(p);
-  if (keyword) strbuf_printf(&text, "; did you mean `%s`?", keyword);
-  bool repeated = loc.line == p->last_error.line && loc.col == p->last_error.col;
-  parser_error(p, loc, "%s", text.data);
-  if (end && !repeated && p->open > 0) {
-    const OpenBracket *o = &p->stack[p->open - 1];
-    if (o->token != '{' || p->ended_by_file)
-      diag_note(p->pc->diag, o->loc, "this `%c` is not closed", o->token);
-  }
-  strbuf_free(&text);
-  parser_close_brackets(p);
+/* The statement being read is dropped: what it names may have been defined in it. */
+static void suspect_statement(Parser *p) {
   for (Node *n = p->line_names.first, *next; n; n = next) {
     next = n->next;
     n->next = NULL;
@@ -99,6 +81,35 @@ void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_nam
   }
   p->line_names = (NodeList){0};
   p->dropping = p->last != TOK_END && p->last != '{';
+}
+
+void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_name,
+                         const char *const *expected, int nexpected, bool expression) {
+  StrBuf text = {0};
+  bool end = strcmp(found_name, "end of line") == 0 || found == 0 || p->last == TOK_MODEL ||
+             p->last == TOK_FN || p->last == TOK_IMPORT;
+  /* Where a statement could begin, of all that could come only the block's end is missing. */
+  if (!listed("`return`", expected, (size_t)nexpected))
+    describe_expected(&text, expected, nexpected, expression);
+  else if (end)
+    strbuf_puts(&text, "expected `}`");
+  strbuf_printf(&text, "%s", text.len ? ", found " : "unexpected ");
+  if (p->last == TOK_NAME && p->last_name)
+    strbuf_printf(&text, "`%s`", p->last_name);
+  else
+    strbuf_puts(&text, p->ended_by_file && p->last <= TOK_END ? "end of file" : found_name);
+  const char *keyword = misspelt_keyword(p);
+  if (keyword) strbuf_printf(&text, "; did you mean `%s`?", keyword);
+  bool repeated = loc.line == p->last_error.line && loc.col == p->last_error.col;
+  parser_error(p, loc, "%s", text.data);
+  if (end && !repeated && p->open > 0) {
+    const OpenBracket *o = &p->stack[p->open - 1];
+    if (o->token != '{' || p->last != TOK_END || p->ended_by_file)
+      diag_note(p->pc->diag, o->loc, "this `%c` is not closed", o->token);
+  }
+  strbuf_free(&text);
+  parser_close_brackets(p);
+  suspect_statement(p);
 }
 
 void parser_close_brackets(Parser *p) {
@@ -160,6 +171,21 @@ static bool ends_operand(int token) {
   }
 }
 
+static bool is_keyword(int token) {
+  switch (token) {
+  case TOK_CONST:
+  case TOK_STATE:
+  case TOK_WEIGHTS:
+  case TOK_FOR:
+  case TOK_IF:
+  case TOK_RETURN:
+  case TOK_FN:
+  case TOK_MODEL:
+  case TOK_IMPORT: return true;
+  default: return false;
+  }
+}
+
 /* After an operand and a line end inside brackets, this can only be a new statement: a bracket is
  * missing. */
 static bool starts_statement(int token) {
@@ -168,19 +194,10 @@ static bool starts_statement(int token) {
   case TOK_INT:
   case TOK_REAL:
   case TOK_TEXT:
-  case TOK_CONST:
-  case TOK_STATE:
   case TOK_WEIGHT:
-  case TOK_WEIGHTS:
-  case TOK_FOR:
-  case TOK_IF:
-  case TOK_RETURN:
-  case TOK_FN:
-  case TOK_MODEL:
-  case TOK_IMPORT:
   case '}':
   case 0: return true;
-  default: return false;
+  default: return is_keyword(token);
   }
 }
 
@@ -225,8 +242,8 @@ static bool newline_counts(Parser *p) {
   if (wants_more(p->last)) {
     /* `a +` and `b = 1` on the next line: something is missing here, not there. */
     bool fresh = p->last == TOK_START_FILE || p->last == TOK_END || p->last == '{';
-    return !fresh && !in_brackets(p) && p->last != TOK_WITH && p->last != ',' && next == TOK_NAME &&
-           peek(p, 1).token == '=';
+    if (fresh || in_brackets(p) || p->last == TOK_WITH || p->last == ',') return false;
+    return is_keyword(next) || (next == TOK_NAME && peek(p, 1).token == '=');
   }
   return next != '{' && next != TOK_ARROW && next != TOK_WITH && next != TOK_ELSE;
 }
@@ -294,6 +311,7 @@ int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p) {
   p->last_name = token == TOK_NAME ? value->s : NULL;
   p->last = token;
   track_names(p, token);
+  if (token == TOK_MDL_YYerror) suspect_statement(p), parser_close_brackets(p);
   return token;
 }
 
@@ -311,6 +329,10 @@ static bool parse(Parser *p, int start_token, const char *text, size_t len) {
 
 /* The expression between braces at raw[at..end). */
 static Node *text_expression(Parser *p, SrcLoc loc, const char *raw, size_t at, size_t end) {
+  if (at == end) {
+    parser_error(p, loc, "there is nothing between `{}` in this text; write `{{}}` for braces");
+    return node_new(p->pc->arena, NODE_BROKEN, loc);
+  }
   Parser *sub = mem_alloc(sizeof *sub);
   sub->pc = p->pc;
   sub->label = p->label;
@@ -355,8 +377,6 @@ Node *parser_text(Parser *p, SrcLoc loc, const char *raw) {
         parser_error(p, at, "this `{` is not closed; write `{{` for a brace itself");
         break;
       }
-      if (close == raw + i + 1)
-        parser_error(p, at, "there is nothing between these braces; write `{{}}` for braces");
       if (part.len)
         node_append(&text->list, node_named(p->pc->arena, NODE_TEXT_PART, loc,
                                             arena_strndup(p->pc->arena, part.data, part.len)));

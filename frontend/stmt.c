@@ -115,8 +115,13 @@ static void iterate(Lower *l, const Node *n, Value v) {
 
 /* The body of a loop whose range is not known: its names exist, without values. */
 static void poison_targets(Lower *l, NodeList body) {
+  if (!body.first || !lower_enter(l, body.first->loc)) return;
   NODE_EACH(s, body) {
     const Node *n = s->kind == NODE_HINTED ? s->a : s;
+    if (n && (n->kind == NODE_FOR || n->kind == NODE_IF)) {
+      poison_targets(l, n->list);
+      poison_targets(l, n->list2);
+    }
     if (!n || n->kind != NODE_ASSIGN) continue;
     NODE_EACH(t, n->list) if (t->kind == NODE_NAME) {
       const Binding *b = scope_find(l->scope, t->name);
@@ -124,11 +129,12 @@ static void poison_targets(Lower *l, NodeList body) {
         scope_bind(l, t->name, BIND_VARIABLE, value_poison(), t->loc, t);
     }
   }
+  l->depth--;
 }
 
 static void exec_for(Lower *l, const Node *n) {
   Binding *old = scope_find(l->scope, n->name);
-  if (old && old->kind != BIND_LOOP) {
+  if (old && (old->kind == BIND_CONST || old->kind == BIND_PARAM || old->kind == BIND_STATE)) {
     lower_error(l, n->name_loc, "E-duplicate", "the loop counter `%s` is already defined", n->name);
     lower_note(l, old->loc, "defined here");
     return;
