@@ -1,0 +1,187 @@
+/* Check mode: each finding from a program with exactly that fault, and the same program without it
+ * clean. */
+#include "runtime_util.h"
+#include <stdio.h>
+
+static void clean(const char *text) {
+  Run r = load_text(text, NPURT_CHECK);
+  run_ok(&r);
+  if (diag_count(r.diag)) show(r.diag);
+  assert_int_equal(diag_count(r.diag), 0);
+  run_ok(&r); /* and again: nothing is left over from the first run */
+  run_free(&r);
+}
+
+/* Exactly one error, of this code, with this text. */
+static void finds(const char *text, const char *code, const char *message) {
+  Run r = load_text(text, NPURT_CHECK);
+  expect_fail(&r, code, message);
+  if (diag_errors(r.diag) != 1) show(r.diag);
+  assert_int_equal(diag_errors(r.diag), 1);
+  run_free(&r);
+}
+
+#define HEAD                                                                                       \
+  ".dram 4096\n.io input \"x\" s8[256] 0\n.io output \"y\" s8[256] 1024\n"                         \
+  ".desc 0 dma rank=1 elsize=1 spm=0 size=[256] dstride=[1] sstride=[1] extent=[256]\n"            \
+  ".desc 1 dma rank=1 elsize=1 dram=1024 spm=512 size=[256] dstride=[1] sstride=[1] "              \
+  "extent=[256]\n"                                                                                 \
+  ".desc 2 vector count=[1,1,1,1,256] s0=spm:s8@0[0,0,0,0,1] s1=spm:s8@512[0,0,0,0,1]\n"           \
+  ".vprog 0 { vec; ld v0, s0; st s1, v0; endv }\n"                                                 \
+  "dload d0, 0\ndload d1, 1\ndload d2, 2\n"
+
+static void races(void **state) {
+  (void)state;
+  clean(HEAD "ld0 d0 give s0\nvx p0, d2 take s0 give s1\nst d1 take s1\nhalt\n");
+  /* The VPU reads what the load writes, unordered; in this timing the load happens to come first.
+   */
+  finds(
+      HEAD "ld0 d0\nvx p0, d2 give s1\nst d1 take s1\nhalt\n", "E-race",
+      "pc 4 `vx p0, d2 give s1:1` reads scratchpad bytes 0..255, which LD0's pc 3 `ld0 d0` writes");
+  /* Write after read: the next load into the buffer does not wait for the reader. */
+  finds(HEAD "ld0 d0 give s0, s3\nvx p0, d2 take s0 give s1\nst d1 take s1\nld1 d0 take s3\nhalt\n",
+        "E-race", "pc 6 `ld1 d0 take s3:1` writes scratchpad bytes 0..255, which VPU's pc 4");
+  /* Only part of the range: bytes 200..255 of the load's 0..255. */
+  finds(HEAD "ld0 d0 give s0\nvx p0, d2 take s0 give s1, s2\nst d1 take s1\n"
+             "dseti d0.spm, 200\nld1 d0 take s3\ngive s3\nhalt\n",
+        "E-race", "writes scratchpad bytes 200..455");
+}
+
+/* Knowledge that travels through other engines, the sequencer, fences and the FIFO. */
+static void orderings(void **state) {
+  (void)state;
+  clean(HEAD "ld0 d0\nfence\nvx p0, d2\nfence\nst d1\nhalt\n");
+  clean(HEAD "ld0 d0 give s0\ntake s0\nvx p0, d2 give s1\ntake s1\nst d1\nhalt\n");
+  /* LD0 -> ST (sync) -> VPU */
+  clean(
+      HEAD
+      "ld0 d0 give s0\nsync.st take s0 give s1\nvx p0, d2 take s1 give s2\nst d1 take s2\nhalt\n");
+  /* a sync in the load's queue comes after the load's data */
+  clean(HEAD "ld0 d0\nsync.ld0 give s0\nvx p0, d2 take s0 give s2\nst d1 take s2\nhalt\n");
+  /* two tokens of one semaphore are taken in the order they were given: the second taker may read
+   * the second buffer */
+  clean(HEAD "ld0 d0 give s0\ndseti d0.spm, 1024\nld0 d0 give s0\nvx p0, d2 take s0 give s1\nst d1 "
+             "take s1 give s3\n"
+             "dseti d2.base.0, 1024\nvx p0, d2 take s0, s3 give s1\nst d1 take s1\nhalt\n");
+  finds(HEAD "ld0 d0 give s0\ndseti d0.spm, 1024\nld0 d0 give s0\ndseti d2.base.0, 1024\nvx p0, d2 "
+             "take s0 give s1\nst d1 take s1\nhalt\n",
+        "E-race", "scratchpad bytes 1024..1279");
+  /* a load queue does not see its own data arrive: the index list needs a token */
+#define GATHER                                                                                     \
+  ".dram 4096\n.io input \"i\" s32[4] 0\n.io input \"t\" s8[64] 64\n"                              \
+  ".desc 0 dma rank=1 elsize=4 spm=0 size=[4] dstride=[4] sstride=[4] extent=[4]\n"                \
+  ".desc 1 dma rank=2 elsize=1 dram=64 spm=64 index=0 size=[4,16] dstride=[16,1] sstride=[16,1] "  \
+  "extent=[4,16]\n"                                                                                \
+  "dload d0, 0\ndload d1, 1\n"
+  clean(GATHER "ld0 d0 give s0\nld0.gather d1 take s0\nhalt\n");
+  finds(GATHER "ld0 d0\nld0.gather d1\nhalt\n", "E-race",
+        "reads scratchpad bytes 0..15, which LD0's pc 2");
+  /* but may overwrite what it wrote before */
+  clean(GATHER "ld0 d0\nld0 d0\nhalt\n");
+}
+
+#define MXU                                                                                        \
+  ".dram 8192\n.io input \"w\" s8[4096] 0\n.io input \"x\" s8[64] 4096\n"                          \
+  ".desc 0 dma rank=1 elsize=1 spm=0 size=[4096] dstride=[1] sstride=[1] extent=[4096]\n"          \
+  ".desc 1 dma rank=1 elsize=1 dram=4096 spm=4096 size=[64] dstride=[1] sstride=[1] extent=[64]\n" \
+  ".desc 2 plane dtype=s8 k=[1,1,64] kstride=[0,0,64] n=64 nstride=1\n"                            \
+  ".desc 3 rows dtype=s8 wdtype=s8 spm=4096 k=[1,1,64] kstride=[0,0,1] m=[1,1,1] "                 \
+  "mstride=[0,0,64] astride=[0,0,1]\n"                                                             \
+  ".desc 4 vector count=[1,1,1,1,64] s0=acc:s32@0[0,0,0,0,1] s1=spm:s32@8192[0,0,0,0,4]\n"         \
+  ".vprog 0 { vec; ld v0, s0; st s1, v0; endv }\n"                                                 \
+  "dload d0, 0\ndload d1, 1\ndload d2, 2\ndload d3, 3\ndload d4, 4\n"
+
+static void planes(void **state) {
+  (void)state;
+  clean(MXU "ld0 d0 give s0\nld1 d1 give s1\nmm.load d2 take s0\nmm.mul.pop d3 take s1 give s2\nvx "
+            "p0, d4 take s2\nhalt\n");
+  /* The load of the weights is known to the multiply through the plane: LD0 may reuse its buffer
+   * after it. */
+  clean(MXU "ld0 d0 give s0\nld1 d1 give s1\nmm.load d2 take s0\nmm.mul.pop d3 take s1 give "
+            "s2\nld0 d0 take s2\nhalt\n");
+  finds(MXU "ld0 d0 give s0\nld1 d1\nmm.load d2 take s0\nmm.mul.pop d3 give s2\nvx p0, d4 take "
+            "s2\nhalt\n",
+        "E-race", "reads scratchpad bytes 4096..4159, which LD1's pc 6");
+  /* The reader is not ordered and starts first: it reads nothing, and the writer comes too late. */
+  Run r = load_text(MXU "ld0 d0 give s0\nld1 d1 give s1\nmm.load d2 take s0\nmm.mul.pop d3 take "
+                        "s1\nvx p0, d4\nhalt\n",
+                    NPURT_CHECK);
+  expect_fail(&r, "E-race",
+              "pc 8 `mm.mul.pop d3 take s1:1` writes accumulator words 0..63, which VPU's pc 9 `vx "
+              "p0, d4` reads");
+  assert_true(has_diag(&r, "E-uninit", "pc 9 `vx p0, d4` reads accumulator words 0..63"));
+  run_free(&r);
+  finds(MXU "ld0 d0 give s0\nld1 d1 give s1\nmm.load d2 take s0\nmm.mul.pop.acc d3 take s1\nhalt\n",
+        "E-uninit", "accumulator words 0..63");
+  finds(MXU "ld0 d0 give s0\nld1 d1 give s1\nmm.load d2 take s0\nmm.mul.pop d3 take s1 give s2\n"
+            "dseti d4.base.0, 1\nvx p0, d4 take s2\nhalt\n",
+        "E-uninit", "accumulator words 64..64");
+}
+
+static void uninitialised(void **state) {
+  (void)state;
+  finds(HEAD "vx p0, d2 give s1\nst d1 take s1\nhalt\n", "E-uninit",
+        "reads scratchpad bytes 0..255, which nothing has written");
+  /* the load covers 0..99 and 200..255: exactly the hole is reported */
+  finds(HEAD "dseti d0.size.0, 100\nld0 d0\ndseti d0.size.0, 56\ndseti d0.spm, 200\nld0 d0 give "
+             "s0\nvx p0, d2 take s0 give s1\nst d1 take s1\nhalt\n",
+        "E-uninit", "scratchpad bytes 100..199");
+  /* what was filled is written */
+  clean(HEAD "dseti d0.extent.0, 10\nld0.fill d0 give s0\nvx p0, d2 take s0 give s1\nst d1 take "
+             "s1\nhalt\n");
+  /* DRAM: inputs hold something, temporaries until written do not */
+  finds(HEAD "dseti d0.dram, 100\nld0 d0 give s0\nvx p0, d2 take s0 give s1\nst d1 take s1\nhalt\n",
+        "E-uninit", "DRAM bytes 256..355");
+  clean(HEAD "ld0 d0 give s0\nvx p0, d2 take s0 give s1\nst d1 take s1 give s2\ndseti d0.dram, "
+             "1024\nld0 d0 take s2\nhalt\n");
+  finds(HEAD "lds r1, [r0 + 64]\nhalt\n", "E-uninit", "scratchpad bytes 64..67");
+  clean(HEAD "ld0 d0 give s0\ntake s0\nlds r1, [r0 + 64]\nldd r2, [r0 + 8]\nhalt\n");
+  finds(HEAD "ldd r1, [r0 + 2048]\nhalt\n", "E-uninit", "DRAM bytes 2048..2051");
+  /* A strided box over a strided store: every second byte is written, and only those are read. */
+  clean(".dram 4096\n.io input \"x\" s8[256] 0\n.desc 0 dma rank=1 elsize=1 spm=0 size=[256] "
+        "dstride=[1] sstride=[1] extent=[256]\n"
+        ".desc 1 dma rank=1 elsize=1 dram=2048 spm=0 size=[100] dstride=[2] sstride=[1] "
+        "extent=[100]\n"
+        "dload d0, 0\ndload d1, 1\nld0 d0 give s0\nst d1 take s0 give s1\nld0 d1 take s1\nhalt\n");
+  finds(".dram 4096\n.io input \"x\" s8[256] 0\n.desc 0 dma rank=1 elsize=1 spm=0 size=[256] "
+        "dstride=[1] sstride=[1] extent=[256]\n"
+        ".desc 1 dma rank=1 elsize=1 dram=2048 spm=0 size=[100] dstride=[2] sstride=[1] "
+        "extent=[100]\n"
+        "dload d0, 0\ndload d1, 1\nld0 d0 give s0\nst d1 take s0 give s1\ndseti d1.dram, 2046\nld0 "
+        "d1 take s1\nhalt\n",
+        "E-uninit", "DRAM bytes 2046..2046");
+  /* a program's own temporary: stored in its first pass, read in its second */
+  clean(HEAD ".vprog 1 { vec; ld v0, s0; st s1, v0; endv; vec; ld v1, s1; st s0, v1; endv }\n"
+             "ld0 d0 give s0\nvx p1, d2 take s0 give s1\nst d1 take s1\nhalt\n");
+  finds(HEAD ".vprog 1 { vec; ld v1, s1; st s1, v1; endv }\n"
+             "ld0 d0 give s0\nvx p1, d2 take s0 give s1\nst d1 take s1\nhalt\n",
+        "E-uninit", "scratchpad bytes 512..767");
+}
+
+static void overflow(void **state) {
+  (void)state;
+  /* The accumulator starts at 2147483000 and gains 64 * 16384. */
+  const char *text = MXU ".desc 5 vector count=[1,1,1,1,64] s0=acc:s32@0[0,0,0,0,1]\n.vprog 1 { "
+                         "vec; st s0, 2147483000; endv }\n"
+                         ".loc \"a.mdl\" 3 1 \"fc1\"\ndload d5, 5\nvx p1, d5 give s3\nld0 d0 give "
+                         "s0\nld1 d1 give s1\nmm.load d2 take s0\n"
+                         "mm.mul.pop.acc d3 take s1, s3 give s2\nvx p0, d4 take s2\nhalt\n";
+  for (int positive = 0; positive < 2; positive++) {
+    Run r = load_text(text, NPURT_CHECK);
+    memset(io_bytes(&r, IO_INPUT, "w"), 0x80, 4096);
+    memset(io_bytes(&r, IO_INPUT, "x"), positive ? 0x80 : 0x7f, 64);
+    run_ok(&r); /* a warning: the wrap is what the machine does */
+    assert_int_equal(
+        has_diag(&r, "W-overflow",
+                 "(op fc1): accumulator word 0 overflows 32 bits (2147483000 plus 1048576"),
+        positive);
+    run_free(&r);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(races), cmocka_unit_test(orderings),
+                                     cmocka_unit_test(planes), cmocka_unit_test(uninitialised),
+                                     cmocka_unit_test(overflow)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
