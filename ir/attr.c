@@ -111,8 +111,7 @@ const IrAttr *ir_attr_data_of(IrModule *m, const IrData *data) {
   return data_attr(m, *data);
 }
 
-/* ---- lists of named attributes ----------------------------------------------------------------
- */
+/* ---- lists of named attributes --------------------------------------------------------------- */
 
 const IrAttr *attrs_find(const IrNamedAttr *attrs, int n, const char *name) {
   for (int i = 0; i < n; i++)

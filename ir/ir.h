@@ -47,8 +47,7 @@ typedef enum {
   IR_OP_COUNT
 } IrOpKind;
 
-/* ---- types --------------------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 typedef enum {
   IR_TYPE_TENSOR, /* dtype and shape; rank 0 is a scalar tensor */
@@ -76,8 +75,7 @@ void ir_type_print(StrBuf *b,
 /* The type written as text; NULL when it is not a type. Reports nothing. */
 const IrType *ir_type_parse(IrModule *m, const char *text);
 
-/* ---- attributes ---------------------------------------------------------------------------------
- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 typedef enum {
   IR_ATTR_INT,

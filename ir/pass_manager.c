@@ -69,7 +69,7 @@ static const char *option_problem(const PassOption *o, const char *text) {
   return strcmp(o->type, "str") ? "of type int, float, bool or str" : NULL;
 }
 
-static const char *option_default(const PassOption *o) {
+const char *pm_option_default(const PassOption *o) {
   if (o->dflt) return o->dflt;
   return !strcmp(o->type, "bool") ? "false" : !strcmp(o->type, "str") ? "" : "0";
 }
@@ -177,7 +177,7 @@ bool pass_manager_register(PassManager *pm, const Pass *pass) {
   if (pm_find(pm, pass->name)) return register_fail(pm, pass->name, "the name is taken");
   for (int i = 0; i < pass_option_count(pass); i++) {
     const PassOption *o = &pass->options[i];
-    if (!o->type || option_problem(o, option_default(o)))
+    if (!o->type || option_problem(o, pm_option_default(o)))
       return register_fail(pm, pass->name,
                            "an option's type is unknown or its default not of that type");
   }

@@ -80,13 +80,7 @@ static bool read_options(Reader *r, QueuedPass *q) {
 static QueuedPass queued(PassManager *pm, const Pass *pass) {
   int n = pass_option_count(pass);
   QueuedPass q = {pass, ARENA_ARRAY(pm->arena, const char *, n + 1)};
-  for (int i = 0; i < n; i++) {
-    const PassOption *o = &pass->options[i];
-    q.values[i] = o->dflt                    ? o->dflt
-                  : !strcmp(o->type, "bool") ? "false"
-                  : !strcmp(o->type, "str")  ? ""
-                                             : "0";
-  }
+  for (int i = 0; i < n; i++) q.values[i] = pm_option_default(&pass->options[i]);
   return q;
 }
 
@@ -127,7 +121,7 @@ void pm_print_queued(const QueuedPass *q, StrBuf *out) {
   strbuf_puts(out, q->pass->name);
   for (int i = 0; i < pass_option_count(q->pass); i++) {
     const PassOption *o = &q->pass->options[i];
-    if (o->dflt && !strcmp(o->dflt, q->values[i])) continue;
+    if (!strcmp(pm_option_default(o), q->values[i])) continue;
     strbuf_printf(out, "%s%s=\"", printed++ ? "," : "{", o->name);
     for (const char *s = q->values[i]; *s; s++) {
       if (*s == '"' || *s == '\\') strbuf_putc(out, '\\');

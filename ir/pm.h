@@ -39,10 +39,12 @@ struct PassManager {
 };
 
 int pass_option_count(const Pass *pass);
+/* The declared default, or false, 0, "" by type. */
+const char *pm_option_default(const PassOption *o);
 const Pass *pm_find(const PassManager *pm, const char *name);
 /* Sets option `name` of q; false after reporting at loc. */
 bool pm_set_option(PassManager *pm, QueuedPass *q, const char *name, const char *value, SrcLoc loc);
-/* " ; did you mean `x`?" material: reports an unknown pass. */
+/* Reports that there is no such pass, with the nearest name; false. */
 bool pm_unknown_pass(PassManager *pm, const char *name, SrcLoc loc);
 /* q as pipeline text: name{option=value,...} with options that differ from their defaults. */
 void pm_print_queued(const QueuedPass *q, StrBuf *out);
