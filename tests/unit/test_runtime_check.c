@@ -38,9 +38,12 @@ static void races(void **state) {
   finds(
       HEAD "ld0 d0\nvx p0, d2 give s1\nst d1 take s1\nhalt\n", "E-race",
       "pc 4 `vx p0, d2 give s1:1` reads scratchpad bytes 0..255, which LD0's pc 3 `ld0 d0` writes");
-  /* Write after read: the next load into the buffer does not wait for the reader. */
+  /* The next load into the buffer waits for the data, not for its reader. */
   finds(HEAD "ld0 d0 give s0, s3\nvx p0, d2 take s0 give s1\nst d1 take s1\nld1 d0 take s3\nhalt\n",
-        "E-race", "pc 6 `ld1 d0 take s3:1` writes scratchpad bytes 0..255, which VPU's pc 4");
+        "E-race",
+        "pc 4 `vx p0, d2 take s0:1 give s1:1` reads scratchpad bytes 0..255, which LD1's pc 6 `ld1 "
+        "d0 "
+        "take s3:1` writes");
   /* Only part of the range: bytes 200..255 of the load's 0..255. */
   finds(HEAD "ld0 d0 give s0\nvx p0, d2 take s0 give s1, s2\nst d1 take s1\n"
              "dseti d0.spm, 200\nld1 d0 take s3\ngive s3\nhalt\n",
