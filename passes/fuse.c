@@ -83,7 +83,7 @@ static bool has_layout(const IrFunc *f) {
   return false;
 }
 
-static void forward_all(PassContext *pc, IrFunc *f) {
+static void forward_all(PassContext *pc, IrFunc *f, bool compute) {
   for (IrOp *op = f->body->first, *next; op; op = next) {
     next = op->next;
     if (op->kind == IR_OP_RESHAPE) {
@@ -91,7 +91,7 @@ static void forward_all(PassContext *pc, IrFunc *f) {
       continue;
     }
     if (op->kind != IR_OP_KERNEL) continue;
-    pass_count(pc, "producers read through", fuse_forward(op));
+    pass_count(pc, "producers read through", fuse_forward(op, compute));
     next = op->next;
     erase_dead_chain(op);
   }
@@ -104,7 +104,7 @@ static PassStatus run(PassContext *pc, IrFunc *f) {
     next = op->next;
     if (op->kind == IR_OP_KERNEL) kernel_simplify(op);
   }
-  forward_all(pc, f);
+  forward_all(pc, f, false);
   for (IrOp *op = f->body->first, *next; op; op = next) {
     next = op->next;
     if (op->kind != IR_OP_KERNEL) continue;
@@ -114,7 +114,7 @@ static PassStatus run(PassContext *pc, IrFunc *f) {
     pass_count(pc, "consumers fused", 1);
     erase_dead_chain(op);
   }
-  forward_all(pc, f);
+  forward_all(pc, f, true);
   return PASS_OK;
 }
 

@@ -149,13 +149,13 @@ static bool join_use(IrOp *kernel, const int *dims, IrOp *consumer, int operand,
   return true;
 }
 
-int fuse_forward(IrOp *kernel) {
+int fuse_forward(IrOp *kernel, bool compute) {
   int dims[IR_MAX_RANK], joined = 0;
   if (kernel->noperands > NEST_MAX_IO || has_indirect(kernel) || !is_pointwise(kernel, dims))
     return 0;
   bool plain = is_plain_copy(kernel);
   IrValue *v = &kernel->results[0];
-  if (!plain && !ir_has_one_use(v)) return 0;
+  if (!plain && (!compute || !ir_has_one_use(v))) return 0;
   for (bool again = true; again;) {
     again = false;
     for (IrUse *u = v->uses; u && !again; u = u->next)

@@ -25,8 +25,8 @@ void images_identity(DimImage *images);
 /* fuse_epilogue.c: an elementwise consumer of kernel's only result joins it. The new kernel, or
  * NULL. */
 IrOp *fuse_epilogue(IrOp *kernel);
-/* fuse_forward.c: the consumers of a kernel that only copies or widens read its operand instead;
- * elementwise producers join kernels that read each element once. Returns the number of consumers
- * changed. */
-int fuse_forward(IrOp *kernel);
+/* fuse_forward.c: the consumers of a kernel that only copies or widens read its operand instead.
+ * With `compute`, other elementwise kernels join a single consumer that reads each element once.
+ * Returns the number of consumers changed. */
+int fuse_forward(IrOp *kernel, bool compute);
 #endif

@@ -178,14 +178,20 @@ static void wish_result(const IrOp *kernel, const Roles *r, int *order) {
  * --------------------------------------------------------------------------------------------------
  */
 
-static bool is_identity(const int *order, int rank) {
-  for (int i = 0; i < rank; i++)
-    if (order[i] != i) return false;
+/* Whether the axes of more than one element keep their order; where the others stand changes
+ * nothing. */
+static bool is_row_major(const IrType *t, const int *order) {
+  int last = -1;
+  for (int i = 0; i < t->rank; i++) {
+    if (t->shape[order[i]] == 1) continue;
+    if (order[i] < last) return false;
+    last = order[i];
+  }
   return true;
 }
 
 static void set_order(PassContext *pc, IrValue *v, const int *order) {
-  if (is_identity(order, v->type->rank) && !ir_attr(v->def, "layout")) return;
+  if (is_row_major(v->type, order) && !ir_attr(v->def, "layout")) return;
   ir_set_layout(v, order);
   pass_count(pc, "tensors reordered", 1);
 }
@@ -238,7 +244,7 @@ static void drop_identity(IrFunc *f) {
     int order[IR_MAX_RANK];
     if (op->nresults != 1 || !is_constant(&op->results[0])) continue;
     ir_layout(&op->results[0], order);
-    if (is_identity(order, op->results[0].type->rank)) ir_set_attr(op, "layout", NULL);
+    if (is_row_major(op->results[0].type, order)) ir_set_attr(op, "layout", NULL);
   }
 }
 

@@ -89,9 +89,13 @@ static bool is_passed_on(const IrValue *v) {
   return ir_type_elements(t) == ir_type_elements(v->type) && t->rank == v->type->rank;
 }
 
-static bool leaves_model(const IrValue *v) {
+/* Results of the model keep their type; the exponential would magnify the rounding of what softmax
+ * reads. */
+static bool stays_exact(const IrValue *v) {
   for (const IrUse *u = v->uses; u; u = u->next)
-    if (u->op->kind == IR_OP_RETURN || u->op->kind == IR_OP_STATE_WRITE) return true;
+    if (u->op->kind == IR_OP_RETURN || u->op->kind == IR_OP_STATE_WRITE ||
+        u->op->kind == IR_OP_SOFTMAX)
+      return true;
   return false;
 }
 
@@ -129,7 +133,7 @@ void store_as_bf16(PassContext *pc, IrFunc *f) {
     for (int i = 0; i < op->nresults; i++) {
       IrValue *v = &op->results[i];
       if (v->type->dtype != DT_F32 || !v->uses || is_step_up(v)) continue;
-      if (is_passed_on(v) || leaves_model(v)) continue;
+      if (is_passed_on(v) || stays_exact(v)) continue;
       store(pc, v);
     }
     next = op->next;

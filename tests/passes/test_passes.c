@@ -1,5 +1,6 @@
-/* Runs IR text files through passes: RUN: names the pipeline ("RUN: canonicalize,dce"), the printed result is compared
- * with the CHECK lines. Every pass is followed by the verifier, and the result must read back to itself. */
+/* Runs IR text files through passes: RUN: names the pipeline ("RUN: canonicalize,dce"), the printed
+ * result is compared with the CHECK lines. Every pass is followed by the verifier, and the result
+ * must read back to itself. */
 #include "passes/passes.h"
 #include "tests/support/textcheck.h"
 #include "tools/hostrun.h"
@@ -16,7 +17,8 @@ static bool run_pipeline(IrModule *m, DiagEngine *diag, const char *pipeline) {
   PassManager *pm = pass_manager_new(m, host.machine);
   PassRunOptions options = {.verify_each = true, .stop_after = -1};
   pass_manager_set_host(pm, &host, hostrun_evaluate, hostrun_observe);
-  bool ok = register_passes(pm) && pass_manager_add_pipeline(pm, pipeline) && pass_manager_run(pm, &options);
+  bool ok = register_passes(pm) && pass_manager_add_pipeline(pm, pipeline) &&
+            pass_manager_run(pm, &options);
   pass_manager_free(pm);
   return ok;
 }
@@ -42,10 +44,13 @@ static bool run(const TextCase *c, DiagEngine *diag, StrBuf *output, StrBuf *why
   if (ir_verify(m) && run_pipeline(m, diag, c->argv[0])) {
     ir_print(m, output, false);
     ok = reads_back(c, output, diag);
-    if (!ok) strbuf_printf(why, "%s: the result does not read back to itself:\n%s", c->path, output->data);
+    if (!ok)
+      strbuf_printf(why, "%s: the result does not read back to itself:\n%s", c->path, output->data);
   }
   ir_module_free(m);
   return ok;
 }
 
-int main(int argc, char **argv) { return textcheck_main(argc, argv, run); }
+int main(int argc, char **argv) {
+  return textcheck_main(argc, argv, run);
+}
