@@ -1,4 +1,5 @@
 npu_unit_test(ir npu_ir)
+target_compile_definitions(test_ir PRIVATE SCRATCH="${CMAKE_CURRENT_BINARY_DIR}")
 npu_unit_test(pass_manager npu_ir)
 
 # A plugin as a user writes one: linked against nothing. The second claims another ABI and must be refused.

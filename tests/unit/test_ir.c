@@ -458,6 +458,55 @@ static void test_splats(void **state) {
   assert_null(ir_constant_data(vector(t, "x")));
 }
 
+/* ---- data of a weight file ------------------------------------------------------------- */
+
+static bool parses(Fixture *t, const char *data, IrModule **out) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "func @f() -> () level graph {\n"
+           "  %%w = weight {data = data<%s>} : () -> f32[2]\n"
+           "  return : () -> ()\n"
+           "}\n",
+           data);
+  *out = ir_parse(text, strlen(text), SCRATCH "/model.ir", t->diag);
+  if (!*out) return false;
+  StrBuf printed = {0};
+  ir_print(*out, &printed, false);
+  assert_string_equal(printed.data, text);
+  strbuf_free(&printed);
+  return true;
+}
+
+/* Opened beside the text, printed as a reference, mapped and not copied; what does not fit is
+ * refused. */
+static void test_file_data(void **state) {
+  Fixture *t = *state;
+  float v[] = {1, 2, 3, 4};
+  TensorEntry e = {
+      .name = "w", .dtype = DT_F32, .rank = 2, .shape = {2, 2}, .data = v, .bytes = sizeof v};
+  assert_true(tensor_file_write(SCRATCH "/ir_test.safetensors", &e, 1, t->diag));
+  IrModule *m;
+  assert_true(parses(t, "f32[2], file(\"ir_test.safetensors\", \"w\")", &m));
+  const IrData *d = ir_constant_data(ir_result(m->funcs[0]->body->first, 0));
+  const TensorEntry *entry = tensor_file_find(ir_module_file(m, "ir_test.safetensors"), "w");
+  assert_ptr_equal(d->bytes, entry->data);
+  ir_module_free(m);
+  assert_true(parses(t, "f32[2], file(\"ir_test.safetensors\", \"w\", 8)", &m));
+  d = ir_constant_data(ir_result(m->funcs[0]->body->first, 0));
+  assert_true(dtype_get(DT_F32, d->bytes, 0) == 3 && dtype_get(DT_F32, d->bytes, 1) == 4);
+  ir_module_free(m);
+  const char *bad[] = {"f32[2], file(\"ir_test.safetensors\", \"v\")",
+                       "s32[2], file(\"ir_test.safetensors\", \"w\")",
+                       "f32[5], file(\"ir_test.safetensors\", \"w\")",
+                       "f32[2], file(\"ir_test.safetensors\", \"w\", 12)"};
+  for (size_t i = 0; i < NPU_COUNTOF(bad); i++) {
+    assert_false(parses(t, bad[i], &m));
+    assert_int_equal(diag_errors(t->diag), i + 1);
+    assert_string_equal(diag_get(t->diag, i)->code, "E-weight");
+  }
+  remove(SCRATCH "/ir_test.safetensors");
+}
+
 /* ---- verifier: what text cannot say
  * ---------------------------------------------------------------- */
 
@@ -543,6 +592,7 @@ int main(void) {
                                      T(test_pads),
                                      T(test_initializers),
                                      T(test_splats),
+                                     T(test_file_data),
                                      T(test_verify_dominance),
                                      T(test_verify_stray_use),
                                      T(test_verify_broken_list),
