@@ -71,7 +71,7 @@ typedef struct {
 } IsaInsnInfo;
 const IsaInsnInfo *isa_insn_info(IsaInsnKind k);
 bool isa_insn_by_name(const char *mnemonic, IsaInsnKind *out);
-/* False when a field does not fit; *why names it. */
+/* False when a field does not fit; *why names it. A reference of count 0 before one that is used is closed up. */
 bool isa_encode(const IsaInsn *in, uint8_t out[16], const char **why);
 /* False for an unknown opcode or flags, or nonzero unused bits. */
 bool isa_decode(const uint8_t in[16], IsaInsn *out, const char **why);
@@ -222,7 +222,10 @@ void isa_image_free(IsaImage *img);
 /* ELF64 through libelf; atomic. */
 bool isa_image_write(const IsaImage *img, const char *path, DiagEngine *diag);
 /* Checks checksum, version, every offset, size and count, every instruction, descriptor kind and vector program. */
+/* These and isa_assemble initialise *out themselves (do not call isa_image_init first: its arena would be lost). After
+ * false *out is empty; freeing it is harmless. */
 bool isa_image_read(const char *path, IsaImage *out, DiagEngine *diag);
+/* Segment contents are not copied: data must live as long as the image. */
 bool isa_image_read_memory(const void *data, size_t size, const char *label, IsaImage *out, DiagEngine *diag);
 
 /* ---- assembler ---------------------------------------------------------------------------------------------------- */

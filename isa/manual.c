@@ -60,6 +60,8 @@ static void desc_kind(StrBuf *out, IsaDescKind kind) {
     if (count > 1) strbuf_printf(out, "..%u", first + count - 1);
     strbuf_printf(out, " | %u | %c%d", (unsigned)i.offset, i.is_signed ? 's' : 'u', i.size * 8);
     if (count > 1) strbuf_printf(out, "[%u]", count);
+    if (strcmp(i.name, "base") == 0) strbuf_puts(out, ", one every 28 bytes");
+    if (strcmp(i.name, "stride") == 0) strbuf_puts(out, ", five every 28 bytes");
     strbuf_puts(out, " | ");
     cell(out, i.doc);
     strbuf_puts(out, " |\n");
