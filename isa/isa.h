@@ -172,7 +172,7 @@ typedef struct {
   double cycles;          /* engine occupancy, at least 1 */
   double dram_read, dram_write; /* bytes on the DRAM bus, whole bursts: each contiguous run is rounded up to dram_burst */
   double spm_bytes, acc_bytes;  /* traffic, for energy */
-  double macs;            /* useful multiply-accumulates */
+  double macs;            /* multiply-accumulates of all mxu_cols columns; times plane n / mxu_cols are useful */
   double vpu_ops;         /* lane operations */
   double latency;         /* cycles after occupancy until gives fire (DMA: DRAM latency) */
 } IsaCost;
