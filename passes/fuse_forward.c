@@ -84,7 +84,9 @@ static bool merged_pad(const IrOp *copy, const IrOp *consumer, int operand, cons
   for (int a = 0; a < in->rank; a++) {
     int d = axis_dim(&out->axis[a]);
     if (d == NEST_NO_DIM) {
+      /* The copy has no dimension to carry the position on: it must be 0. */
       if (from->shape[a] != 1 || in->axis[a].cst != 0) return false;
+      if (axis_dim(&ir_kernel_in_map(consumer, operand)->axis[a]) != NEST_NO_DIM) return false;
       continue;
     }
     IrAffine plain = in->axis[a];
