@@ -222,6 +222,10 @@ int sched_result_slots(const KernelInfo *ki, const Schedule *s);
 /* Is the operand gathered, or the list of a gather? */
 bool sched_in_gather(const KernelInfo *ki, int operand, bool *is_list);
 
+/* Splits kernel k after its first reductions into two that replace it; false when it has none to
+ * split at. */
+bool sched_split(PassContext *pc, IrOp *k, IrOp **first, IrOp **rest);
+
 void sched_read(const IrOp *kernel, Schedule *out, bool *present);
 void sched_write(IrOp *kernel, const Schedule *s, int ndims);
 #endif

@@ -240,143 +240,6 @@ static bool search_kernel(PassContext *pc, IrOp *k, Schedule *out, Predicted *co
   return isfinite(se.cost.total);
 }
 
-/* ---- splitting
- * ------------------------------------------------------------------------------------------ */
-
-typedef struct {
-  IrValue **from, **to;
-  int n;
-} Renaming;
-static IrValue *renamed(void *user, IrValue *old) {
-  Renaming *r = user;
-  for (int i = 0; i < r->n; i++)
-    if (r->from[i] == old) return r->to[i];
-  return old;
-}
-
-/* Copies body ops before `stop` into block `to`, mapping arguments one to one. */
-static void copy_body(PassContext *pc, const IrOp *from, IrOp *to, Renaming *r) {
-  int max = from->region->nargs;
-  for (IrOp *op = from->region->first; op; op = op->next) max += op->nresults;
-  r->from = ARENA_ARRAY(pc->scratch, IrValue *, max + 1);
-  r->to = ARENA_ARRAY(pc->scratch, IrValue *, max + 1);
-  r->n = 0;
-  for (int i = 0; i < from->region->nargs; i++)
-    r->from[r->n] = from->region->args[i], r->to[r->n++] = to->region->args[i];
-  for (IrOp *op = from->region->first; op && op->kind != IR_OP_YIELD; op = op->next) {
-    IrOp *copy = ir_op_clone(pc->module, op, renamed, r);
-    ir_op_append(to->region, copy);
-    r->from[r->n] = ir_result(op, 0), r->to[r->n++] = ir_result(copy, 0);
-  }
-}
-
-static void drop_unused(IrOp *k) {
-  for (IrOp *op = k->region->last, *prev; op; op = prev) {
-    prev = op->prev;
-    if (op->kind != IR_OP_YIELD && !op->results[0].uses) ir_op_erase(op);
-  }
-}
-
-/* Removes operands whose block argument is not used and that no gather needs. */
-static void drop_operands(IrOp *k) {
-  IrModule *m = ir_op_module(k);
-  static const char *const lists[] = {"in_maps", "pads"};
-  for (int i = k->noperands - 1; i >= 0; i--) {
-    bool needed = k->region->args[i]->uses != NULL;
-    for (int j = 0; j < k->noperands; j++) {
-      const IrMap *map = ir_kernel_in_map(k, j);
-      for (int a = 0; a < map->rank; a++) needed = needed || map->axis[a].index >= 0;
-    }
-    if (needed) continue;
-    for (int l = 0; l < 2; l++) {
-      const IrAttr *old = ir_attr(k, lists[l]), *items[64];
-      size_t n = 0;
-      for (size_t e = 0; e < old->array.n; e++)
-        if (e != (size_t)i) items[n++] = old->array.items[e];
-      ir_set_attr(k, lists[l], ir_attr_array(m, items, n));
-    }
-    ir_remove_operand(k, i);
-    ir_block_remove_arg(k->region, i);
-  }
-}
-
-/* Splits kernel k after its innermost reductions: a first kernel returns them, a second reads them
- * as operands. */
-static bool split_kernel(PassContext *pc, IrOp *k, IrOp **second) {
-  KernelInfo ki;
-  const char *why;
-  IrValue *reduced[8], *in[64];
-  const IrType *types[8];
-  IrMap out_maps[8], in_maps[64];
-  const IrAttr *pads[64];
-  int n = 0;
-  if (!sched_analyze(k, &ki, &why)) return false;
-  for (IrOp *op = k->region->first; op; op = op->next) {
-    int i = op->kind == IR_OP_REDUCE ? sched_scalar(&ki, ir_result(op, 0)) : -1;
-    if (i < 0 || ki.scalar[i].phase != 1) continue;
-    if (n == 8) return false;
-    int64_t shape[IR_MAX_RANK];
-    int rank = 0;
-    out_maps[n] = ir_map_zero(0);
-    for (int d = 0; d < ki.k.ndims; d++) {
-      if (!(ki.scalar[i].dims >> d & 1)) continue;
-      if (rank == IR_MAX_RANK) return false;
-      out_maps[n].rank = rank + 1;
-      out_maps[n].axis[rank].index = -1;
-      ir_map_dim(&out_maps[n], rank, d, 1);
-      shape[rank++] = ki.k.extent[d];
-    }
-    reduced[n] = ir_result(op, 0);
-    types[n++] = ir_type_tensor(pc->module, op->results[0].type->dtype, rank, shape);
-  }
-  if (!n || k->noperands + n > 64) return false;
-  const IrAttr *old_pads = ir_attr(k, "pads");
-  for (int i = 0; i < k->noperands; i++)
-    in[i] = ir_operand(k, i), in_maps[i] = *ir_kernel_in_map(k, i),
-    pads[i] = old_pads->array.items[i];
-  IrBuilder b = ir_builder_before(k);
-  IrKernel info;
-  ir_kernel_read(k, &info);
-  Renaming r;
-  IrOp *first = ir_kernel_new(&b, info.ndims, info.name, info.extent, k->noperands, in, in_maps,
-                              pads, n, types, out_maps);
-  copy_body(pc, k, first, &r);
-  IrBuilder body = ir_builder_at_end(first->region, k->loc);
-  IrValue *yields[8];
-  for (int i = 0; i < n; i++) yields[i] = renamed(&r, reduced[i]);
-  ir_build_typed(&body, IR_OP_YIELD, n, yields, 0, NULL, 0, NULL);
-  drop_unused(first);
-  drop_operands(first);
-
-  const IrType *result_types[8];
-  IrMap result_maps[8];
-  if (k->nresults > 8) return false;
-  for (int i = 0; i < k->nresults; i++)
-    result_types[i] = k->results[i].type, result_maps[i] = *ir_kernel_out_map(k, i);
-  for (int i = 0; i < n; i++) {
-    in[k->noperands + i] = ir_result(first, i);
-    in_maps[k->noperands + i] = out_maps[i];
-    pads[k->noperands + i] = ir_attr_str(pc->module, "none");
-  }
-  IrOp *rest = ir_kernel_new(&b, info.ndims, info.name, info.extent, k->noperands + n, in, in_maps,
-                             pads, k->nresults, result_types, result_maps);
-  copy_body(pc, k, rest, &r);
-  body = ir_builder_at_end(rest->region, k->loc);
-  IrValue **out = ARENA_ARRAY(pc->scratch, IrValue *, k->nresults + 1);
-  for (int i = 0; i < k->nresults; i++) out[i] = renamed(&r, ir_operand(k->region->last, i));
-  ir_build_typed(&body, IR_OP_YIELD, k->nresults, out, 0, NULL, 0, NULL);
-  for (int i = 0; i < n; i++)
-    ir_replace_all_uses(renamed(&r, reduced[i]), rest->region->args[k->noperands + i]);
-  drop_unused(rest);
-  drop_operands(rest);
-  const IrAttr *layout = ir_attr(k, "layout");
-  if (layout) ir_set_attr(rest, "layout", layout);
-  for (int i = 0; i < k->nresults; i++) ir_replace_all_uses(ir_result(k, i), ir_result(rest, i));
-  ir_op_erase(k);
-  *second = rest;
-  return true;
-}
-
 /* ---- the pass
  * ---------------------------------------------------------------------------------------------- */
 
@@ -386,7 +249,7 @@ static PassStatus tile_kernel(PassContext *pc, IrOp *k) {
   int phases = 1;
   const char *why = NULL;
   while (!search_kernel(pc, k, &s, &cost, &phases, &why)) {
-    IrOp *second;
+    IrOp *first, *rest;
     if (strcmp(ir_get_str(k, "engine", ""), "vpu") != 0) {
       KernelInfo ki;
       const char *unused;
@@ -396,15 +259,15 @@ static PassStatus tile_kernel(PassContext *pc, IrOp *k) {
         continue;
       }
     }
-    if (phases < 2 || !split_kernel(pc, k, &second)) {
+    if (phases < 2 || !sched_split(pc, k, &first, &rest)) {
       diag_error(pc->diag, k->loc, "E-tile",
                  "this operation does not fit machine '%s' at any tile size: it needs %s",
                  pc->machine->name, why ? why : "more than there is");
       return PASS_FAILED;
     }
     pass_count(pc, "kernels split", 1);
-    if (tile_kernel(pc, second->prev) != PASS_OK) return PASS_FAILED;
-    k = second;
+    if (tile_kernel(pc, first) != PASS_OK) return PASS_FAILED;
+    k = rest;
   }
   sched_write(k, &s, (int)ir_attr(k, "dims")->array.n);
   ir_set_attr(k, "predicted", ir_attr_float(pc->module, round(cost.total)));
