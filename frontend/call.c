@@ -187,7 +187,10 @@ static void bind_arguments(Lower *l, OpCall *c, const Node *call) {
       named = true;
       i = find_param(l, c, arg);
     } else {
-      if (named) call_error(l, c, arg->loc, "positional arguments come before named ones");
+      if (named) {
+        call_error(l, c, arg->loc, "positional arguments come before named ones");
+        return;
+      }
       i = next_positional(c, &next);
       if (i < 0) {
         const char *name = next < c->nparams ? c->params[next].name : NULL;

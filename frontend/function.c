@@ -180,13 +180,13 @@ static Value check_results(Lower *l, const Node *fn, Scope *s, SrcLoc loc) {
   Value *items = v.kind == VALUE_TUPLE ? v.list.items : &v;
   size_t n = v.kind == VALUE_TUPLE ? v.list.n : 1, i = 0;
   if (n != fn->outs.n) {
-    lower_error(l, s->return_loc, "E-return", "`%s` declares %zu results, this returns %zu",
+    lower_error(l, s->return_stmt->loc, "E-return", "`%s` declares %zu results, this returns %zu",
                 fn->name, fn->outs.n, n);
     return value_poison();
   }
   NODE_EACH(out, fn->outs) {
     const IrType *type = out->a ? eval_type(l, out->a, out->name) : NULL;
-    if (type) items[i] = check_declared(l, items[i], out, type, "result", s->return_loc);
+    if (type) items[i] = check_declared(l, items[i], out, type, "result", return_place(s, i));
     i++;
   }
   return v;

@@ -55,7 +55,7 @@ typedef struct Scope {
   SrcLoc call_loc;
   bool returned;
   Value result; /* of a function; of a model a TUPLE always */
-  SrcLoc return_loc;
+  const Node *return_stmt;
 } Scope;
 
 /* ---- weights ---- */
@@ -170,6 +170,8 @@ void exec_state(Lower *l, const Node *n);
 void state_assign(Lower *l, Binding *b, const Node *index, Value v, SrcLoc loc);
 /* Pushes the hints of a statement; returns what to restore l->hints to. */
 ActiveHint *hints_push(Lower *l, NodeList hints);
+/* Place of the i-th value a scope returns. */
+SrcLoc return_place(const Scope *s, size_t i);
 /* Checks v against a declared tensor `what name` and adapts literals; poison after reporting. */
 Value check_declared(Lower *l, Value v, const Node *decl, const IrType *type, const char *what,
                      SrcLoc loc);

@@ -155,7 +155,7 @@ static bool collect_results(Lower *l, const Node *model, const IrType **types, V
   Value *items = v.kind == VALUE_TUPLE ? v.list.items : &v;
   size_t n = v.kind == VALUE_TUPLE ? v.list.n : 1, i = 0;
   if (n != model->outs.n) {
-    lower_error(l, s->return_loc, "E-return",
+    lower_error(l, s->return_stmt->loc, "E-return",
                 "the model `%s` declares %zu output%s, this returns %zu", model->name,
                 model->outs.n, model->outs.n == 1 ? "" : "s", n);
     lower_note(l, model->loc, "the model is declared here");
@@ -163,7 +163,7 @@ static bool collect_results(Lower *l, const Node *model, const IrType **types, V
   }
   bool ok = true;
   NODE_EACH(out, model->outs) {
-    results[i] = types[i] ? check_declared(l, items[i], out, types[i], "output", s->return_loc)
+    results[i] = types[i] ? check_declared(l, items[i], out, types[i], "output", return_place(s, i))
                           : value_poison();
     ok &= results[i].kind == VALUE_TENSOR;
     i++;
@@ -180,7 +180,7 @@ static void finish(Lower *l, const Node *model, const Value *results) {
     IrAttrInit name = {"name", ir_attr_str(l->m, st->name)};
     lower_op(l, st->written->loc, IR_OP_STATE_WRITE, 1, &v, 1, &name);
   }
-  lower_op(l, l->scope->return_loc, IR_OP_RETURN, n, results, 0, NULL);
+  lower_op(l, l->scope->return_stmt->loc, IR_OP_RETURN, n, results, 0, NULL);
   l->func->result_names = ARENA_ARRAY(l->m->arena, const char *, n);
   NODE_EACH(out, model->outs) l->func->result_names[i++] = ir_str(l->m, out->name);
   l->func->nresults = (int)n;

@@ -179,11 +179,17 @@ static void exec_if(Lower *l, const Node *n) {
   strbuf_free(&b);
 }
 
+SrcLoc return_place(const Scope *s, size_t i) {
+  size_t at = 0;
+  NODE_EACH(n, s->return_stmt->list) if (at++ == i && s->return_stmt->list.n > 1) return n->loc;
+  return s->return_stmt->loc;
+}
+
 static void exec_return(Lower *l, const Node *n) {
   Scope *s = l->scope;
   size_t count = n->list.n;
   s->returned = true;
-  s->return_loc = n->loc;
+  s->return_stmt = n;
   s->result = value_poison();
   if (count == 1 && n->list.first) {
     s->result = eval(l, n->list.first);

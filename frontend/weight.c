@@ -321,7 +321,7 @@ static Value initialized(Lower *l, const Node *n, const IrType *type) {
   }
   int k = find_initializer(l, init);
   if (k < 0) return value_poison();
-  bool ok = true, hi = false;
+  bool ok = true;
   NODE_EACH(arg, init->list) {
     IrAttrInit a = {0};
     if (!initializer_arg(l, k, arg, &a)) ok = false;
@@ -331,12 +331,9 @@ static Value initialized(Lower *l, const Node *n, const IrType *type) {
         ok = false;
       }
     if (!ok) continue;
-    hi |= strcmp(a.name, "hi") == 0;
     attrs[count++] = a;
   }
   if (!ok || !type) return value_poison();
-  if (strcmp(initializers[k].name, "uniform") == 0 && !hi)
-    attrs[count++] = (IrAttrInit){"hi", ir_attr_float(l->m, 1.0)};
   StrBuf text = {0};
   ir_type_print(&text, type);
   attrs[count++] = (IrAttrInit){"type", ir_attr_str(l->m, text.data)};

@@ -7,6 +7,7 @@
 
 #define MAX_VARS 32
 #define MAX_GROUPS 16
+#define MAX_SHOWN 8000 /* characters of an output that fails */
 
 /* ---- patterns ---- */
 
@@ -90,6 +91,8 @@ static bool compile(Vars *v, const char *s, size_t len, Pattern *p, StrBuf *why)
     put_literal(&re, s, (size_t)(open - s));
     if (open >= end) break;
     const char *close = strstr(open + 2, *open == '{' ? "}}" : "]]");
+    /* [[0, 1], [2, 3]] is what it looks like. */
+    if (*open == '[' && !isalpha((unsigned char)open[2])) close = NULL;
     if (close && close < end) {
       ok = put_special(v, p, &re, *open == '[', open + 2, close, why);
       s = close + 2;
@@ -280,7 +283,11 @@ static bool run_case(const char *path, const FileMap *map, TextRun run) {
   if (checks == 0) strbuf_printf(&report, "%s: expects nothing\n", path);
   ok = ok && same && checks > 0;
   if (!ok) printf("FAIL %s\n%s", path, report.data ? report.data : "");
-  if (!same) printf("---- output ----\n%s----------------\n", output.data ? output.data : "");
+  if (!same) {
+    int shown = output.len < MAX_SHOWN ? (int)output.len : MAX_SHOWN;
+    printf("---- output ----\n%.*s%s\n----------------\n", shown, output.data ? output.data : "",
+           output.len > MAX_SHOWN ? "..." : "");
+  }
   strbuf_free(&output);
   strbuf_free(&report);
   diag_free(diag);
