@@ -139,7 +139,8 @@ static void check_given_type(Verifier *v, const IrOp *op) {
                 verify_type_text(v, t));
 }
 
-static void check_types(Verifier *v, const IrOp *op) {
+/* False when the op does not fit its signature. */
+static bool check_types(Verifier *v, const IrOp *op) {
   const IrType *types[IR_MAX_RESULTS];
   IrValue *operands[IR_MAX_RESULTS], **list = operands;
   int n;
@@ -148,23 +149,20 @@ static void check_types(Verifier *v, const IrOp *op) {
   bool inferred =
       ir_infer(v->m, op->kind, op->loc, op->noperands, list, op->nattrs, op->attrs, types, &n);
   if (list != operands) mem_free(list);
-  if (!inferred) {
-    v->ok = false;
-    return;
-  }
+  if (!inferred) return v->ok = false;
   if (n < 0) {
     check_given_type(v, op);
-    return;
+    return true;
   }
   if (n != op->nresults) {
-    verify_fail(v, op, "E-operands", "has %d result%s, expected %d", op->nresults,
-                op->nresults == 1 ? "" : "s", n);
-    return;
+    return verify_fail(v, op, "E-operands", "has %d result%s, expected %d", op->nresults,
+                       op->nresults == 1 ? "" : "s", n);
   }
   for (int i = 0; i < n; i++)
     if (types[i] != op->results[i].type)
       verify_fail(v, op, "E-shape", "result %d is written as %s, but these operands give %s", i,
                   verify_type_text(v, op->results[i].type), verify_type_text(v, types[i]));
+  return true;
 }
 
 static void check_program_op(Verifier *v, const IrOp *op) {
@@ -185,7 +183,8 @@ static void check_program_op(Verifier *v, const IrOp *op) {
 
 static void check_block(Verifier *v, const IrBlock *b);
 
-static void check_region(Verifier *v, const IrOp *op) {
+/* typed: the op fits its signature, so that a kernel's attributes can be read. */
+static void check_region(Verifier *v, const IrOp *op, bool typed) {
   if (!ir_has_trait(op, IR_HAS_REGION)) {
     if (op->region) verify_fail(v, op, "E-region", "must not have a region");
     return;
@@ -201,7 +200,7 @@ static void check_region(Verifier *v, const IrOp *op) {
     inner.visible = NULL;
     check_block(&inner, op->region);
     ptr_map_free(&inner.visible);
-    if (inner.ok) verify_kernel(&inner, op);
+    if (inner.ok && typed) verify_kernel(&inner, op);
   } else {
     if (op->region->nargs) verify_fail(v, op, "E-region", "takes no block arguments");
     check_block(&inner, op->region);
@@ -224,10 +223,10 @@ static void check_op(Verifier *v, const IrOp *op) {
     check_uses(v, &op->results[i], op);
   }
   if (!check_operands(v, op)) return;
-  check_types(v, op);
+  bool typed = check_types(v, op);
   if (v->level == IR_PROGRAM) check_program_op(v, op);
   verify_layout(v, op);
-  check_region(v, op);
+  check_region(v, op, typed);
 }
 
 static void set_visible(Verifier *v, const IrValue *x, bool visible) {
