@@ -95,6 +95,7 @@ void device_start(NpurtModel *m) {
   d->spm_dirty = d->acc_dirty = 0;
   memset(d->regs, 0, sizeof d->regs);
   memset(d->desc, 0, sizeof d->desc);
+  memset(d->desc_checked, 0, sizeof d->desc_checked);
   memset(d->sem, 0, sizeof d->sem);
   d->first = d->waiting = 0;
   d->current = UINT32_MAX;

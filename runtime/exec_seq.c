@@ -39,8 +39,9 @@ bool rt_desc_check(NpurtModel *m, const IsaInsn *in, const IsaDesc *d) {
         m, "E-desc",
         "descriptor register d%u holds %s descriptor, the instruction needs %s descriptor", in->dn,
         names[d->kind], names[want]);
-  if (!isa_desc_check(d, &m->img.machine, &why))
+  if (!m->dev.desc_checked[in->dn] && !isa_desc_check(d, &m->img.machine, &why))
     return rt_trap(m, "E-desc", "the descriptor is refused: %s", why);
+  m->dev.desc_checked[in->dn] = true;
   if (in->kind != INSN_VX) return true;
   if (in->vp >= m->img.nvprogs)
     return rt_trap(m, "E-bounds", "vector program %u is not among the binary's %u", in->vp,
@@ -151,6 +152,7 @@ bool sem_DLOAD(ARGS) {
     return rt_trap(m, "E-bounds", "descriptor %u is not among the binary's %u", in->target,
                    m->img.ndescs);
   m->dev.desc[in->dn] = m->img.descs[in->target];
+  m->dev.desc_checked[in->dn] = false;
   return true;
 }
 
@@ -164,6 +166,7 @@ static bool field_set(NpurtModel *m, const IsaInsn *in, bool add, int64_t value)
   if (!isa_field_set(r, in->field, value))
     return rt_trap(m, "E-desc", "%lld does not fit descriptor field `%s`", (long long)value,
                    isa_field_name(in->field, name));
+  if (m->size_field[in->field]) m->dev.desc_checked[in->dn] = false;
   return true;
 }
 

@@ -77,6 +77,22 @@ static bool decode_code(NpurtModel *m, DiagEngine *diag) {
   return true;
 }
 
+/* isa_desc_check looks at counts; addresses, strides and coordinates may change without asking it
+ * again. */
+static void find_size_fields(NpurtModel *m) {
+  static const char *const moving[] = {"dram",    "spm",  "dstride", "sstride", "coord",
+                                       "extent",  "fill", "index",   "kstride", "nstride",
+                                       "mstride", "acc",  "astride", "base",    "stride"};
+  for (unsigned f = 0; f < isa_field_count() && f < 256; f++) {
+    char name[24];
+    size_t len = strcspn(isa_field_name((uint8_t)f, name), ".");
+    m->size_field[f] = true;
+    for (size_t i = 0; i < NPU_COUNTOF(moving); i++)
+      if (strlen(moving[i]) == len && memcmp(moving[i], isa_field_name((uint8_t)f, name), len) == 0)
+        m->size_field[f] = false;
+  }
+}
+
 static bool check_programs(NpurtModel *m, DiagEngine *diag) {
   m->vprog_streams = mem_alloc(m->img.nvprogs + 1);
   for (uint32_t i = 0; i < m->img.nvprogs; i++) {
@@ -98,6 +114,7 @@ static bool prepare(NpurtModel *m, const char *path, DiagEngine *diag) {
   if (!check_image(m, diag) || !check_machine(m, diag) || !decode_code(m, diag) ||
       !check_programs(m, diag))
     return false;
+  find_size_fields(m);
   int host = rt_host_level();
   m->level = m->opt.isa_level < 0 || m->opt.isa_level > host ? host : m->opt.isa_level;
   m->mxu = mxu_kernels(m->level);

@@ -49,6 +49,21 @@ TARGET static void s8_block(const int8_t *w, const int32_t *colsum, uint32_t npa
       _mm512_mask_storeu_epi32(c + (ptrdiff_t)r * ldc + 16 * j, mask[j], sum[r][j]);
 }
 
+/* After the shared layout, the sums of the columns. */
+TARGET static void s8_pack(const RtPlane *p, void *out) {
+  mxu_vnni_pack(p, out);
+  uint32_t npad = mxu_npad(p->n), groups = (p->k + 63) / 64 * 16;
+  int8_t *w = out;
+  int32_t *colsum = (int32_t *)(void *)(w + (size_t)groups * npad * 4);
+  const __m512i ones = _mm512_set1_epi8(1);
+  for (uint32_t n = 0; n < npad; n += 16) {
+    __m512i sum = _mm512_setzero_si512();
+    for (uint32_t g = 0; g < groups; g++)
+      sum = _mm512_dpbusd_epi32(sum, ones, _mm512_loadu_si512(w + ((size_t)g * npad + n) * 4));
+    _mm512_storeu_si512(colsum + n, sum);
+  }
+}
+
 static void s8_mul(const RtPlane *p, const int8_t *a, ptrdiff_t lda, int32_t *c, ptrdiff_t ldc,
                    size_t m, bool acc) {
   uint32_t npad = mxu_npad(p->n);
@@ -109,6 +124,6 @@ void mxu_f32_mul_avx512(const RtPlane *p, const uint16_t *a, ptrdiff_t lda, floa
                 c + (ptrdiff_t)i * ldc + n, ldc, m - i < BLOCK ? m - i : BLOCK, p->n - n, acc);
 }
 
-const MxuKernels mxu_kernels_avx512 = {"avx512-vnni", mxu_vnni_bytes, mxu_vnni_pack, s8_mul,
+const MxuKernels mxu_kernels_avx512 = {"avx512-vnni", mxu_vnni_bytes, s8_pack, s8_mul,
                                        mxu_f32_mul_avx512};
 #endif

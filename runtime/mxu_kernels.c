@@ -4,6 +4,7 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <emmintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -79,22 +80,41 @@ size_t mxu_vnni_bytes(uint32_t k, uint32_t n) {
   return (size_t)vnni_groups(k) * mxu_npad(n) * 4 + (size_t)mxu_npad(n) * 4;
 }
 
+/* Four rows of 16 columns become 16 groups of four. SSE2 is part of x86-64. */
+static void interleave4(const uint8_t *src, size_t row, uint8_t *dst) {
+  __m128i a = _mm_loadu_si128((const __m128i *)(const void *)src);
+  __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(src + row));
+  __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(src + 2 * row));
+  __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(src + 3 * row));
+  __m128i ab0 = _mm_unpacklo_epi8(a, b), ab1 = _mm_unpackhi_epi8(a, b);
+  __m128i cd0 = _mm_unpacklo_epi8(c, d), cd1 = _mm_unpackhi_epi8(c, d);
+  __m128i *out = (__m128i *)(void *)dst;
+  _mm_storeu_si128(out, _mm_unpacklo_epi16(ab0, cd0));
+  _mm_storeu_si128(out + 1, _mm_unpackhi_epi16(ab0, cd0));
+  _mm_storeu_si128(out + 2, _mm_unpacklo_epi16(ab1, cd1));
+  _mm_storeu_si128(out + 3, _mm_unpackhi_epi16(ab1, cd1));
+}
+
+static void pack_element(const RtPlane *p, uint8_t *w, uint32_t k, uint32_t n) {
+  size_t from = p->kmajor ? (size_t)n * p->k + k : (size_t)k * p->n + n;
+  w[((size_t)(k / 4) * mxu_npad(p->n) + n) * 4 + k % 4] = p->raw[from];
+}
+
 void mxu_vnni_pack(const RtPlane *p, void *out) {
-  uint32_t npad = mxu_npad(p->n);
-  int8_t *w = out;
-  size_t body = (size_t)vnni_groups(p->k) * npad * 4;
-  memset(out, 0, body + npad * 4u);
-  int32_t *sum = (int32_t *)(void *)(w + body);
-  for (uint32_t k = 0; k < p->k; k++) {
-    int8_t *row = w + (size_t)(k / 4) * npad * 4 + k % 4;
-    const int8_t *src = (const int8_t *)p->raw + (p->kmajor ? k : (size_t)k * p->n);
-    size_t ns = p->kmajor ? p->k : 1;
-    for (uint32_t n = 0; n < p->n; n++) {
-      int8_t v = src[n * ns];
-      row[4 * (size_t)n] = v;
-      sum[n] += v;
-    }
+  uint32_t npad = mxu_npad(p->n), k4 = p->k & ~3u, n16 = p->kmajor ? p->n : p->n & ~15u;
+  uint8_t *w = out;
+  if (p->k % 64 || p->n % 16) memset(w, 0, (size_t)vnni_groups(p->k) * npad * 4);
+  for (uint32_t k = 0; k < k4; k += 4) {
+    uint8_t *row = w + (size_t)k * npad;
+    if (p->kmajor)
+      for (uint32_t n = 0; n < p->n; n++)
+        memcpy(row + 4 * (size_t)n, p->raw + (size_t)n * p->k + k, 4);
+    else
+      for (uint32_t n = 0; n < n16; n += 16)
+        interleave4(p->raw + (size_t)k * p->n + n, p->n, row + 4 * (size_t)n);
   }
+  for (uint32_t k = 0; k < p->k; k++)
+    for (uint32_t n = k < k4 ? n16 : 0; n < p->n; n++) pack_element(p, w, k, n);
 }
 #endif
 

@@ -41,8 +41,8 @@ const MxuKernels *mxu_kernels(int level); /* level at most rt_host_level() */
 extern const MxuKernels mxu_kernels_portable;
 #if defined(__x86_64__)
 extern const MxuKernels mxu_kernels_avx2, mxu_kernels_avx512, mxu_kernels_amx;
-/* The layout AVX-512 and AMX share: [k/4 groups padded to 16][npad][4] bytes, then npad column sums
- * of 32 bits. */
+/* The layout AVX-512 and AMX share: [k/4 groups padded to 16][npad][4] bytes; then room for npad
+ * sums of 32 bits. */
 size_t mxu_vnni_bytes(uint32_t k, uint32_t n);
 void mxu_vnni_pack(const RtPlane *p, void *out);
 void mxu_f32_mul_avx512(const RtPlane *p, const uint16_t *a, ptrdiff_t lda, float *c, ptrdiff_t ldc,
@@ -130,6 +130,7 @@ typedef struct {
   size_t spm_dirty, acc_dirty;          /* bytes from 0 that may be nonzero */
   int64_t regs[ISA_REGS];
   IsaDesc desc[ISA_DESCS];
+  bool desc_checked[ISA_DESCS]; /* obeys the machine's rules as it stands */
   uint64_t sem[ISA_SEMS];
   RtPlane *planes;                  /* ring of nplanes: the FIFO, and the current plane */
   uint32_t nplanes, first, waiting; /* first: oldest waiting plane */
@@ -150,6 +151,7 @@ struct NpurtModel {
   const char *label;
   IsaInsn *insns; /* decoded code */
   bool desc_used[INSN_COUNT];
+  bool size_field[256];   /* descriptor fields isa_desc_check depends on */
   uint8_t *vprog_streams; /* per vector program, streams it needs */
   uint32_t *op_of;        /* instruction -> ops[] */
   NpurtOpProfile *ops;
