@@ -66,6 +66,12 @@ const char *name_value(Parser *p, const char *what);
 bool need_uint(Parser *p, uint64_t max, uint64_t *out);
 
 const IrType *parse_type(Parser *p);
+bool parse_loc(Parser *p, SrcLoc *loc); /* *loc stays as it is when no place is next */
+bool parse_args(Parser *p, IrBlock *b);
+bool parse_attrs(Parser *p, IrOp *op, IrFunc *f); /* of op, or of f when op is NULL */
+bool parse_block(Parser *p, IrBlock *b, int depth);
+/* Forgets the names of s and goes back to the scope before it. */
+void scope_leave(Parser *p, ParseScope *s, ParseScope *back);
 const IrAttr *parse_attr(Parser *p, int depth);
 /* Reads ahead for `dims`, so that maps can use its names wherever they stand; then returns to where
  * it was. */

@@ -211,7 +211,11 @@ bool ir_infer(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands, IrValue *co
   *n = 0;
   if (!signature_check(m, kind, loc, noperands, attrs, nattrs)) return false;
   IrOp op = {.kind = kind, .loc = loc, .module = m};
-  for (int i = 0; i < nattrs; i++) ir_set_attr(&op, attrs[i].name, attrs[i].value);
+  IrNamedAttr *own =
+      mem_alloc(sizeof *own * (size_t)capacity_for(nattrs)); /* the caller's stay as they are */
+  if (nattrs) memcpy(own, attrs, sizeof *own * (size_t)nattrs);
+  op.attrs = own;
+  op.nattrs = nattrs;
   fill_defaults(&op);
   Shape s = {.m = m,
              .kind = kind,
@@ -222,7 +226,8 @@ bool ir_infer(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands, IrValue *co
              .op = &op,
              .out = types};
   for (int i = 0; i < noperands && i < IR_MAX_RESULTS; i++) s.x[i] = operands[i]->type;
-  if (!check_operand_types(&s) || !rules[kind](&s)) return false;
-  *n = s.nout;
-  return true;
+  bool ok = check_operand_types(&s) && rules[kind](&s);
+  mem_free(own);
+  if (ok) *n = s.nout;
+  return ok;
 }

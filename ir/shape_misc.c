@@ -51,6 +51,8 @@ bool shape_requantize(Shape *s) {
          need_s8_range(s, "min") && result_like(s, s->x[0], DT_S8);
 }
 
+#define MAX_INITIALIZER_BYTES (1ll << 35) /* made in memory, so it should have a chance to fit */
+
 /* ---- constants and state
  * --------------------------------------------------------------------------------- */
 
@@ -78,6 +80,10 @@ bool shape_weight(Shape *s) {
   }
   if (!t) return shape_fail(s, "E-attr", "an initializer needs type = \"f32[...]\"");
   if (!machine_tensor(s, t, "the weight")) return false;
+  if (init && ir_type_bytes(t) > MAX_INITIALIZER_BYTES)
+    return shape_fail(s, "E-shape",
+                      "an initializer of %s would take more than 32 GiB; use a weight file",
+                      type_text(s, t));
   bool known = !init;
   for (size_t i = 0; i < NPU_COUNTOF(inits) && init; i++) known |= !strcmp(init, inits[i]);
   if (known) return result(s, t);

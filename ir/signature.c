@@ -68,11 +68,29 @@ static bool check_operands(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands
   return ok;
 }
 
+/* Passes may leave notes under names of their own, but a note one letter from a declared name is a
+ * slip. */
+static bool check_unknown(IrModule *m, IrOpKind kind, SrcLoc loc, const char *name) {
+  const IrParam *p;
+  const char *near = NULL;
+  int n = ir_op_params(kind, &p);
+  for (int i = 0; i < n; i++) {
+    if (p[i].is_operand) continue;
+    if (!strcmp(p[i].name, name)) return true;
+    if (strlen(name) > 2 && str_distance(p[i].name, name) == 1) near = p[i].name;
+  }
+  if (near)
+    diag_error(m->diag, loc, "E-attr", "`%s` has no attribute `%s`; did you mean `%s`?",
+               ir_op_info(kind)->name, name, near);
+  return !near;
+}
+
 bool signature_check(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands,
                      const IrNamedAttr *attrs, int nattrs) {
   const IrParam *p;
   int n = ir_op_params(kind, &p);
   bool ok = check_operands(m, kind, loc, noperands);
+  for (int i = 0; i < nattrs; i++) ok &= check_unknown(m, kind, loc, attrs[i].name);
   for (int i = 0; i < n; i++) {
     if (p[i].is_operand) continue;
     const IrAttr *a = attrs_find(attrs, nattrs, p[i].name);

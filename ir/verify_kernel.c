@@ -18,6 +18,7 @@ static bool check_dims(Verifier *v, const IrOp *op, IrKernel *k) {
   if (dims->kind != IR_ATTR_ARRAY || dims->array.n > IR_MAX_DIMS)
     return verify_fail(v, op, "E-kernel",
                        "dims must be a list of at most %d pairs [\"name\", extent]", IR_MAX_DIMS);
+  int64_t points = 1;
   for (size_t d = 0; d < dims->array.n; d++) {
     const IrAttr *pair = dims->array.items[d];
     if (pair->kind != IR_ATTR_ARRAY || pair->array.n != 2 ||
@@ -26,6 +27,8 @@ static bool check_dims(Verifier *v, const IrOp *op, IrKernel *k) {
     if (pair->array.items[1]->i < 1 || pair->array.items[1]->i > IR_MAX_ELEMENTS)
       return verify_fail(v, op, "E-kernel", "dimension %s has extent %lld; it must be 1 to 2^40",
                          pair->array.items[0]->s, (long long)pair->array.items[1]->i);
+    if (!mul_i64(points, pair->array.items[1]->i, &points))
+      return verify_fail(v, op, "E-kernel", "the dimensions have more than 2^63 points together");
   }
   if (kernel_dim_names(dims, names) < 0)
     return verify_fail(v, op, "E-kernel",
