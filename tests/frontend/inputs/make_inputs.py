@@ -42,3 +42,19 @@ open("bias.npy", "wb").write(npy("<f4", [3], f32(4, 5, 6)))
 with zipfile.ZipFile("extra.npz", "w", zipfile.ZIP_DEFLATED) as z:
     z.writestr("scale.npy", npy("<f4", [4], f32(1, 1, 1, 1)))
 open("broken.safetensors", "wb").write(struct.pack("<Q", 1 << 40) + b"{}")
+
+def ramp(*shape):
+    n = 1
+    for d in shape: n *= d
+    return ("F32", list(shape), f32(*[((i * 7 + n) % 13 - 6) / 8 for i in range(n)]))
+
+D, L, H, G, F, V = 8, 2, 4, 2, 12, 5
+llama = {"tok_embeddings.weight": ramp(V, D), "norm.weight": ramp(D), "output.weight": ramp(V, D)}
+for l in range(L):
+    p = "layers.%d." % l
+    llama.update({p + "attention_norm.weight": ramp(D), p + "ffn_norm.weight": ramp(D),
+                  p + "attention.wq.weight": ramp(D, D), p + "attention.wo.weight": ramp(D, D),
+                  p + "attention.wk.weight": ramp(D * G // H, D), p + "attention.wv.weight": ramp(D * G // H, D),
+                  p + "feed_forward.w1.weight": ramp(F, D), p + "feed_forward.w3.weight": ramp(F, D),
+                  p + "feed_forward.w2.weight": ramp(D, F)})
+safetensors("tiny_llama.safetensors", llama)
