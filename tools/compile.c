@@ -187,6 +187,7 @@ bool npucc_run_passes(Npucc *c, IrLevel until) {
 
 bool npucc_emit_image(Npucc *c, IsaImage *out) {
   const IrFunc *f = c->module->funcs[0];
+  memset(out, 0, sizeof *out);
   if (f->level != IR_PROGRAM) {
     diag_error(c->diag, SRC_LOC_NONE, "E-pipeline",
                "the pipeline ended before the program level, so there is nothing to encode; let it "

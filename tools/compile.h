@@ -35,7 +35,8 @@ bool npucc_read(Npucc *c, const char *path);
 bool npucc_read_ir(Npucc *c, const char *text, size_t len, const char *label);
 /* Runs the pipeline as far as its passes stay within level `until`; the next call continues. */
 bool npucc_run_passes(Npucc *c, IrLevel until);
-/* After npucc_run_passes(c, IR_PROGRAM). The image borrows from c: free it first. */
+/* After npucc_run_passes(c, IR_PROGRAM). Fills an image to be freed with isa_image_free before c,
+ * from which it borrows; after a failure the image is empty. */
 bool npucc_emit_image(Npucc *c, IsaImage *out);
 IrModule *npucc_module(Npucc *c); /* NULL before a model was read */
 PassManager *npucc_passes(Npucc *c);

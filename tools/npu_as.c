@@ -16,8 +16,7 @@ static const CliCommand command = {
 static bool assemble(const char *path, const char *output, DiagEngine *diag) {
   FileMap map;
   if (!cli_read(path, &map, diag)) return false;
-  IsaImage image;
-  isa_image_init(&image);
+  IsaImage image = {0};
   bool ok = isa_assemble((const char *)map.data, map.size, path, &image, diag) &&
             isa_image_write(&image, output, diag);
   isa_image_free(&image);

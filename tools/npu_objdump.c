@@ -119,8 +119,7 @@ static void dump(const IsaImage *img, unsigned parts, StrBuf *out) {
 
 static bool run(const char *path, unsigned parts) {
   DiagEngine *diag = cli_diag_new();
-  IsaImage image;
-  isa_image_init(&image);
+  IsaImage image = {0};
   bool ok = isa_image_read(path, &image, diag);
   if (ok) {
     StrBuf out = {0};

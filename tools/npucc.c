@@ -95,8 +95,7 @@ static const char *default_output(Arena *a, const char *model) {
 
 static bool emit_image(Npucc *c, const Options *o, DiagEngine *diag) {
   const char *path = o->outputs.n ? o->outputs.items[0] : NULL;
-  IsaImage img;
-  isa_image_init(&img);
+  IsaImage img = {0};
   bool ok = npucc_emit_image(c, &img);
   if (ok && o->emit == EMIT_ASM) {
     StrBuf text = {0};

@@ -9,8 +9,7 @@ static bool compile(const char *model, const char *binary, DiagEngine *diag) {
   NpuccOptions options;
   npucc_options_init(&options);
   Npucc *c = npucc_new(&options, diag);
-  IsaImage image;
-  isa_image_init(&image);
+  IsaImage image = {0};
   bool ok = c && npucc_read(c, model) && npucc_run_passes(c, IR_PROGRAM) &&
             npucc_emit_image(c, &image) && isa_image_write(&image, binary, diag);
   isa_image_free(&image);
