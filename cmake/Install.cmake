@@ -2,22 +2,25 @@
 # pkg-config files.
 include(CMakePackageConfigHelpers)
 
-# Shared libraries hold everything they need from this tree, so that a program links one or two libraries and no order
-# matters. Both contain support and isa: these keep no state, so it does not matter whose copy is used.
+# Shared libraries of this tree's static ones. libnpurt holds support, isa and the runtime; libnpucc stands on it, so that
+# a program using both has every function once.
 function(npu_shared_library name)
+  cmake_parse_arguments(arg "" "" "PARTS;ON" ${ARGN})
   set(objects)
-  foreach(part ${ARGN})
+  foreach(part ${arg_PARTS})
     list(APPEND objects $<TARGET_OBJECTS:${part}>)
   endforeach()
   add_library(${name}_shared SHARED ${objects})
   set_target_properties(${name}_shared PROPERTIES OUTPUT_NAME ${name} EXPORT_NAME ${name}
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C)
-  target_link_libraries(${name}_shared PRIVATE ${ARGN})
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C
+    INSTALL_RPATH $ORIGIN)
+  # The parts once more, after what the library stands on, for the libraries of the system they need.
+  target_link_libraries(${name}_shared PUBLIC ${arg_ON} PRIVATE ${arg_PARTS})
   target_include_directories(${name}_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/npucc>)
 endfunction()
-npu_shared_library(npurt npurt npu_isa npu_support)
-npu_shared_library(npucc npucc_lib npu_samples npu_frontend npu_passes npu_backend_npu npu_backend_host npu_ir
-  npu_isa npu_support)
+npu_shared_library(npurt PARTS npurt npu_isa npu_support)
+npu_shared_library(npucc ON npurt_shared
+  PARTS npucc_lib npu_samples npu_frontend npu_passes npu_backend_npu npu_backend_host npu_ir)
 
 # A pass plugin needs the headers and links nothing.
 add_library(npucc_headers INTERFACE)
