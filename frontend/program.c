@@ -119,9 +119,8 @@ static void parse_source(Program *p, SourceFile *f, const char *text, size_t len
 static void load(Program *p, const char *path, const char *text, size_t len, SrcLoc at,
                  SourceFile *importer, int depth) {
   bool in_memory = text || strcmp(path, "-") == 0;
-  char *real = in_memory ? NULL : realpath(path, NULL);
+  char *real = in_memory ? NULL : path_real(p->arena, path);
   const char *key = real ? str_intern(p->strings, real) : path;
-  free(real);
   for (SourceFile *s = p->files; s; s = s->next) {
     if (strcmp(s->real, key) != 0) continue;
     if (s->loading) report_cycle(p, s, importer, at);
