@@ -58,7 +58,7 @@ bool sem_VX(NpurtModel *m, const IsaInsn *in, const IsaDesc *d) {
     for (int j = 0; j < 5; j++)
       args.stride[s][j] = (int64_t)d->vec.stream[s].stride[j] * (acc ? 4 : 1);
   }
-  VxFn fn = vx_cache_get(m->vx, in->vp, d, why);
+  VxFn fn = vx_cache_get(m->vx, in->vp, d, elements, why);
   if (!fn) return rt_trap(m, "E-jit", "the vector program cannot be compiled: %s", why);
   if (m->check) check_vx(m->check, p, d);
   fn(&args);

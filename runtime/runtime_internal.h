@@ -77,7 +77,7 @@ void vx_cache_free(VxCache *c);
 const VxUse *vx_cache_use(const VxCache *c, uint32_t vp);
 /* The native code of a program for streams of these types and strides; NULL with *why when LLVM
  * fails. */
-VxFn vx_cache_get(VxCache *c, uint32_t vp, const IsaDesc *d, char why[256]);
+VxFn vx_cache_get(VxCache *c, uint32_t vp, const IsaDesc *d, double elements, char why[256]);
 /* Out-of-line element moves of compiled programs: n <= 16 elements, stride in bytes, lanes of 32
  * bits. */
 void vx_load_lanes(const uint8_t *p, int64_t stride, int64_t n, uint32_t *lanes, int32_t dtype);

@@ -14,14 +14,21 @@
 typedef struct {
   VxKey key;
   VxFn fn;
+  bool tuned;  /* compiled with optimization */
+  double work; /* lane operations so far */
 } VxEntry;
+
+/* Lane operations after which compiling again pays: about as long as the compilation takes. */
+static const double hot = 1 << 25;
+
+enum { QUICK, TUNED, TIERS };
 
 struct VxCache {
   const IsaImage *img;
   const IsaInsn *insns;
   VxUse *use; /* per program */
   int level;
-  LLVMOrcLLJITRef jit;
+  LLVMOrcLLJITRef jit[TIERS];
   VxEntry *entries;
   size_t n, cap;
   size_t *slots; /* open addressing by key hash: entry + 1 */
@@ -116,7 +123,7 @@ static bool fail(char why[256], LLVMErrorRef err) {
   return false;
 }
 
-static LLVMTargetMachineRef target_machine(int level, char why[256]) {
+static LLVMTargetMachineRef target_machine(int level, int tier, char why[256]) {
   static const char *const cpus[] = {"x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4"};
   char *triple = LLVMGetDefaultTargetTriple(), *host = LLVMGetHostCPUName(), *error = NULL;
   const char *cpu = strncmp(triple, "x86_64", 6) == 0 ? cpus[level] : host;
@@ -126,37 +133,40 @@ static LLVMTargetMachineRef target_machine(int level, char why[256]) {
     snprintf(why, 256, "%s", error);
     LLVMDisposeMessage(error);
   } else {
-    tm = LLVMCreateTargetMachine(target, triple, cpu, "", LLVMCodeGenLevelLess, LLVMRelocDefault,
-                                 LLVMCodeModelJITDefault);
+    tm = LLVMCreateTargetMachine(target, triple, cpu, "",
+                                 tier == TUNED ? LLVMCodeGenLevelLess : LLVMCodeGenLevelNone,
+                                 LLVMRelocDefault, LLVMCodeModelJITDefault);
   }
   LLVMDisposeMessage(triple);
   LLVMDisposeMessage(host);
   return tm;
 }
 
-static bool jit_start(VxCache *c, char why[256]) {
-  if (c->jit) return true;
+static bool jit_start(VxCache *c, int tier, char why[256]) {
+  if (c->jit[tier]) return true;
   call_once(&llvm_once, llvm_start);
-  LLVMTargetMachineRef tm = target_machine(c->level, why);
+  LLVMTargetMachineRef tm = target_machine(c->level, tier, why);
   if (!tm) return false;
   LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
   LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(
       builder, LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(tm));
-  LLVMErrorRef err = LLVMOrcCreateLLJIT(&c->jit, builder);
-  if (err) return c->jit = NULL, fail(why, err);
+  LLVMOrcLLJITRef jit;
+  LLVMErrorRef err = LLVMOrcCreateLLJIT(&jit, builder);
+  if (err) return fail(why, err);
+  c->jit[tier] = jit;
   LLVMOrcDefinitionGeneratorRef symbols;
   err = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
-      &symbols, LLVMOrcLLJITGetGlobalPrefix(c->jit), NULL, NULL);
+      &symbols, LLVMOrcLLJITGetGlobalPrefix(jit), NULL, NULL);
   if (err) return fail(why, err);
-  LLVMOrcJITDylibAddGenerator(LLVMOrcLLJITGetMainJITDylib(c->jit), symbols);
+  LLVMOrcJITDylibAddGenerator(LLVMOrcLLJITGetMainJITDylib(jit), symbols);
   return true;
 }
 
-static void gen_init(VxGen *g, LLVMContextRef cx, const VxCache *c) {
-  *g = (VxGen){.cx = cx, .level = c->level};
+static void gen_init(VxGen *g, LLVMContextRef cx, int level, LLVMOrcLLJITRef jit) {
+  *g = (VxGen){.cx = cx, .level = level};
   g->mod = LLVMModuleCreateWithNameInContext("vx", cx);
-  LLVMSetTarget(g->mod, LLVMOrcLLJITGetTripleString(c->jit));
-  LLVMSetDataLayout(g->mod, LLVMOrcLLJITGetDataLayoutStr(c->jit));
+  LLVMSetTarget(g->mod, LLVMOrcLLJITGetTripleString(jit));
+  LLVMSetDataLayout(g->mod, LLVMOrcLLJITGetDataLayoutStr(jit));
   g->b = LLVMCreateBuilderInContext(cx);
   g->i8 = LLVMInt8TypeInContext(cx);
   g->i16 = LLVMInt16TypeInContext(cx);
@@ -179,7 +189,8 @@ static LLVMOrcThreadSafeContextRef context_new(LLVMContextRef *cx) {
 #endif
 }
 
-static bool module_add(VxCache *c, VxGen *g, LLVMOrcThreadSafeContextRef ts, char why[256]) {
+static bool module_add(LLVMOrcLLJITRef jit, VxGen *g, LLVMOrcThreadSafeContextRef ts,
+                       char why[256]) {
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
   LLVMErrorRef err = LLVMRunPasses(g->mod, "mem2reg,early-cse", NULL, options);
   LLVMDisposePassBuilderOptions(options);
@@ -188,34 +199,43 @@ static bool module_add(VxCache *c, VxGen *g, LLVMOrcThreadSafeContextRef ts, cha
     LLVMOrcDisposeThreadSafeModule(tsm);
     return fail(why, err);
   }
-  err = LLVMOrcLLJITAddLLVMIRModule(c->jit, LLVMOrcLLJITGetMainJITDylib(c->jit), tsm);
+  err = LLVMOrcLLJITAddLLVMIRModule(jit, LLVMOrcLLJITGetMainJITDylib(jit), tsm);
   return err ? fail(why, err) : true;
 }
 
-/* Compiles every entry that has no code yet, as one module. */
-static bool compile_new(VxCache *c, char why[256]) {
-  if (!jit_start(c, why)) return false;
+static bool entry_link(LLVMOrcLLJITRef jit, VxEntry *e, size_t i, char why[256]) {
+  char name[32];
+  LLVMOrcExecutorAddress address;
+  snprintf(name, sizeof name, "vx%zu", i);
+  LLVMErrorRef err = LLVMOrcLLJITLookup(jit, &address, name);
+  if (err) return fail(why, err);
+  uintptr_t code = (uintptr_t)address;
+  memcpy(&e->fn, &code, sizeof code);
+  return true;
+}
+
+/* Compiles entries [from, to) that lack code of this tier, as one module. */
+static bool compile(VxCache *c, size_t from, size_t to, int tier, char why[256]) {
+  if (!jit_start(c, tier, why)) return false;
   LLVMContextRef cx;
   LLVMOrcThreadSafeContextRef ts = context_new(&cx);
   VxGen g;
-  gen_init(&g, cx, c);
+  gen_init(&g, cx, c->level, c->jit[tier]);
   char name[32];
-  for (size_t i = 0; i < c->n; i++) {
-    if (c->entries[i].fn) continue;
+  for (size_t i = from; i < to; i++) {
+    VxEntry *e = &c->entries[i];
+    if (tier == QUICK && e->fn) continue;
     snprintf(name, sizeof name, "vx%zu", i);
-    vx_emit_program(&g, &c->img->vprogs[c->entries[i].key.vp], &c->entries[i].key, name);
+    vx_emit_program(&g, &c->img->vprogs[e->key.vp], &e->key, name);
   }
   LLVMDisposeBuilder(g.b);
-  bool ok = module_add(c, &g, ts, why);
+  bool ok = module_add(c->jit[tier], &g, ts, why);
   LLVMOrcDisposeThreadSafeContext(ts);
-  for (size_t i = 0; ok && i < c->n; i++) {
-    if (c->entries[i].fn) continue;
-    LLVMOrcExecutorAddress address;
-    snprintf(name, sizeof name, "vx%zu", i);
-    LLVMErrorRef err = LLVMOrcLLJITLookup(c->jit, &address, name);
-    if (err) return fail(why, err);
-    uintptr_t code = (uintptr_t)address;
-    memcpy(&c->entries[i].fn, &code, sizeof code);
+  for (size_t i = from; ok && i < to; i++) {
+    VxEntry *e = &c->entries[i];
+    if (tier == QUICK && e->fn) continue;
+    ok = entry_link(c->jit[tier], e, i, why);
+    e->tuned = tier == TUNED;
   }
   return ok;
 }
@@ -234,8 +254,10 @@ VxCache *vx_cache_new(const IsaImage *img, const IsaInsn *insns, int level) {
 
 void vx_cache_free(VxCache *c) {
   if (!c) return;
-  LLVMErrorRef err = c->jit ? LLVMOrcDisposeLLJIT(c->jit) : NULL;
-  if (err) LLVMConsumeError(err);
+  for (int t = 0; t < TIERS; t++) {
+    LLVMErrorRef err = c->jit[t] ? LLVMOrcDisposeLLJIT(c->jit[t]) : NULL;
+    if (err) LLVMConsumeError(err);
+  }
   mem_free(c->entries);
   mem_free(c->slots);
   mem_free(c->use);
@@ -246,12 +268,15 @@ const VxUse *vx_cache_use(const VxCache *c, uint32_t vp) {
   return &c->use[vp];
 }
 
-VxFn vx_cache_get(VxCache *c, uint32_t vp, const IsaDesc *d, char why[256]) {
+VxFn vx_cache_get(VxCache *c, uint32_t vp, const IsaDesc *d, double elements, char why[256]) {
   VxKey k = key_of(c, vp, d);
   if (!c->scanned) scan_code(c);
   VxEntry *e = key_find(c, &k);
-  if (e && e->fn) return e->fn;
   if (!e) key_add(c, &k);
-  if (!compile_new(c, why)) return NULL;
-  return key_find(c, &k)->fn;
+  if ((!e || !e->fn) && !compile(c, 0, c->n, QUICK, why)) return NULL;
+  e = key_find(c, &k);
+  e->work += elements * c->img->vprogs[vp].n;
+  size_t at = (size_t)(e - c->entries);
+  if (!e->tuned && e->work > hot && !compile(c, at, at + 1, TUNED, why)) return NULL;
+  return e->fn;
 }
