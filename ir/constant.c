@@ -35,13 +35,12 @@ static void generate(const InitKey *k, void *bytes) {
   }
 }
 
-/* A splat is written through doubles, so that s32 values keep all their bits. */
-static void fill_splat(const IrType *type, double value, void *bytes) {
-  size_t size = dtype_size(type->dtype);
-  int64_t n = ir_type_elements(type);
+void data_splat(const IrType *type, double value, void *bytes) {
+  size_t size = dtype_size(type->dtype), total = (size_t)ir_type_bytes(type);
   if (value == 0 && !signbit(value)) return;
   dtype_set(type->dtype, bytes, 0, value);
-  for (int64_t i = 1; i < n; i++) memcpy((char *)bytes + (size_t)i * size, bytes, size);
+  for (size_t done = size; done < total; done *= 2) /* copies of what is there already */
+    memcpy((char *)bytes + done, bytes, done < total - done ? done : total - done);
 }
 
 static const IrData *materialise(IrModule *m, const InitKey *k) {
@@ -51,7 +50,7 @@ static const IrData *materialise(IrModule *m, const InitKey *k) {
   void *bytes;
   const IrAttr *a = ir_attr_data_new(m, k->type, &bytes);
   if (!strcmp(k->init, "splat"))
-    fill_splat(k->type, k->a, bytes);
+    data_splat(k->type, k->a, bytes);
   else
     generate(k, bytes);
   e = ARENA_NEW(m->arena, Interned);

@@ -55,6 +55,9 @@ void fill_defaults(IrOp *op);
 /* The default of parameter p as an attribute; NULL when it has none or names another attribute
  * (which is then looked up among attrs). */
 const IrAttr *param_default(IrModule *m, const IrParam *p, const IrNamedAttr *attrs, int nattrs);
+/* Writes value to every element of zeroed bytes, through a double, so that s32 keeps all its bits.
+ */
+void data_splat(const IrType *type, double value, void *bytes);
 bool attr_is_ints(const IrAttr *a); /* an int, or an array of ints */
 
 /* Operand count, required attributes, attribute kinds. Reports each problem. */

@@ -200,10 +200,7 @@ static const IrAttr *splat_data(Parser *p, const IrType *type) {
   if (!need_punct(p, '(') || !parse_number(p, &v) || !need_punct(p, ')')) return NULL;
   void *bytes;
   const IrAttr *a = ir_attr_data_new(p->m, type, &bytes);
-  size_t size = dtype_size(type->dtype);
-  int64_t n = ir_type_elements(type);
-  dtype_set(type->dtype, bytes, 0, v.f);
-  for (int64_t i = 1; i < n; i++) memcpy((char *)bytes + (size_t)i * size, bytes, size);
+  data_splat(type, v.f, bytes);
   return a;
 }
 
