@@ -32,11 +32,10 @@ static bool run_one(NpurtModel *m) {
   if (!rt_desc_check(m, in, d) || !take_now(m, in) || !fifo_now(m, in)) return false;
   if (!d && !rt_step(m, 0)) return false; /* work is counted where it is known */
   IsaEngine e = isa_insn_info(in->kind)->engine;
-  m->profile.engine[e].instructions++;
-  m->profile.instructions++;
-  if (e != ENGINE_SEQ) {
-    IsaCost c =
-        isa_cost(in, d, in->kind == INSN_VX ? &m->img.vprogs[in->vp] : NULL, &m->img.machine);
+  profile_count(m, m->pc, e);
+  if (e != ENGINE_SEQ || in->kind == INSN_LDS || in->kind == INSN_LDD) {
+    const IsaVprog *vp = in->kind == INSN_VX ? &m->img.vprogs[in->vp] : NULL;
+    IsaCost c = isa_cost(in, d, vp, &m->img.machine);
     profile_work(m, m->pc, &c, d);
   }
   if (!rt_execute(m, in, d)) return false;

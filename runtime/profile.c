@@ -36,6 +36,12 @@ void profile_init(NpurtModel *m) {
   mem_free(row);
 }
 
+void profile_count(NpurtModel *m, uint32_t pc, IsaEngine e) {
+  m->profile.instructions++;
+  m->profile.engine[e].instructions++;
+  m->ops[m->op_of[pc]].instructions++;
+}
+
 void profile_work(NpurtModel *m, uint32_t pc, const IsaCost *c, const IsaDesc *d) {
   NpurtProfile *p = &m->profile;
   NpurtOpProfile *op = &m->ops[m->op_of[pc]];
@@ -57,7 +63,6 @@ void profile_work(NpurtModel *m, uint32_t pc, const IsaCost *c, const IsaDesc *d
   op->macs += c->macs;
   op->dram_bytes += c->dram_read + c->dram_write;
   op->energy += e.total;
-  op->instructions++;
 }
 
 /* Bounds of `runs` runs of the model by what it asks for at least, whatever the tiling. */

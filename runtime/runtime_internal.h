@@ -226,6 +226,7 @@ bool run_fast(NpurtModel *m);
 bool run_timed(NpurtModel *m);
 
 /* profile.c */
+void profile_count(NpurtModel *m, uint32_t pc, IsaEngine e);
 void profile_work(NpurtModel *m, uint32_t pc, const IsaCost *c, const IsaDesc *d);
 void profile_finish_run(NpurtModel *m, double cycles);
 void profile_init(NpurtModel *m);

@@ -235,9 +235,7 @@ static bool seq_execute(Sim *s, const IsaInsn *in) {
   NpurtModel *m = s->m;
   m->next_pc = m->pc + 1;
   if (!rt_step(m, 0) || !rt_execute(m, in, NULL)) return seq_trap(s);
-  m->profile.instructions++;
-  m->profile.engine[ENGINE_SEQ].instructions++;
-  m->ops[m->op_of[m->pc]].instructions++;
+  profile_count(m, m->pc, ENGINE_SEQ);
   m->pc = m->next_pc;
   return true;
 }
@@ -271,8 +269,7 @@ static bool seq_issue(Sim *s, const IsaInsn *in, IsaEngine e) {
   n->visible = s->now + 1;
   if (m->check) n->clock = check_issue(m->check);
   profile_work(m, m->pc, &n->cost, d);
-  m->profile.instructions++;
-  m->profile.engine[e].instructions++;
+  profile_count(m, m->pc, e);
   seq_busy(s, 1);
   m->pc++;
   return true;
@@ -296,7 +293,7 @@ static bool seq_visible(Sim *s, const IsaInsn *in) {
   if (m->check && fence) check_fence(m->check);
   if (m->check && !check_begin(m->check, ENGINE_SEQ, m->pc)) return seq_trap(s);
   IsaCost c = isa_cost(in, NULL, NULL, &m->img.machine);
-  m->profile.dram_read += c.dram_read;
+  profile_work(m, m->pc, &c, NULL);
   s->seq_give = in->give[0].count || in->give[1].count;
   s->give_pc = m->pc;
   if (!seq_execute(s, in)) return false;

@@ -218,16 +218,27 @@ static void dma_clip(void **state) {
 typedef struct {
   int64_t m, n, k1, k2; /* K = k1 runs of k2 */
   const char *x, *w;    /* dtypes */
+  int64_t rows, cols;   /* of the array; 0: 64 */
   bool transposed, accumulate, strided_rows,
       repeat; /* repeat: every row lands in one accumulator row */
 } MulCase;
+
+static int64_t columns(const MulCase *c) {
+  return c->cols ? c->cols : 64;
+}
 
 static int mul_text(const MulCase *c, StrBuf *t) {
   int64_t xs = strcmp(c->x, "s8") ? 2 : 1, ws = strcmp(c->w, "s8") ? 2 : 1, k = c->k1 * c->k2;
   int64_t row = k * xs + 6, wbytes = k * c->n * ws, xbytes = c->m * row;
   int64_t at_x = 65536, at_y = at_x + 262144;
   int64_t words =
-      c->m * 64; /* all accumulator columns are stored, to see that the others keep still */
+      c->m * columns(c); /* all accumulator columns are stored, to see that the others keep still */
+  MachineDesc machine = *machine_default();
+  if (c->rows) machine.mxu_rows = c->rows;
+  machine.mxu_cols = columns(c);
+  strbuf_puts(t, ".machine {\n");
+  machine_print(&machine, t);
+  strbuf_puts(t, "}\n");
   strbuf_printf(t,
                 ".dram %lld\n.io input \"w\" s8[%lld] 0\n.io input \"x\" s8[%lld] %lld\n.io output "
                 "\"y\" s32[%lld] %lld\n",
@@ -295,10 +306,10 @@ static float element(const uint8_t *p, int64_t i, const char *dtype) {
 static void mul_want(const MulCase *c, const uint8_t *x, int row, const uint8_t *w, uint32_t *y) {
   int64_t k = c->k1 * c->k2;
   bool ints = strcmp(c->x, "s8") == 0;
-  for (int64_t i = 0; i < c->m * 64; i++) y[i] = 7;
+  for (int64_t i = 0; i < c->m * columns(c); i++) y[i] = 7;
   for (int64_t m = 0; m < c->m; m++)
     for (int64_t n = 0; n < c->n; n++) {
-      uint32_t *out = y + (c->repeat ? 0 : m) * 64 + n;
+      uint32_t *out = y + (c->repeat ? 0 : m) * columns(c) + n;
       uint32_t s = c->accumulate ? *out : 0;
       float f = c->accumulate ? as_float(*out) : 0;
       for (int64_t a = 0; a < c->k1; a++)
@@ -324,7 +335,7 @@ static void fill_random(uint8_t *p, int64_t bytes, bool bf16, Rng *g) {
 static void mul_case(MulCase c, uint64_t seed) {
   StrBuf t = {0};
   int row = mul_text(&c, &t);
-  uint32_t *want = malloc((size_t)c.m * 64 * 4);
+  uint32_t *want = malloc((size_t)(c.m * columns(&c)) * 4);
   for (int level = 0; level <= 3; level++)
     for (size_t mode = 0; mode < NPU_COUNTOF(modes); mode++) {
       Run r = load_with(t.data, (NpurtOptions){.mode = (NpurtMode)modes[mode], .isa_level = level});
@@ -336,7 +347,7 @@ static void mul_case(MulCase c, uint64_t seed) {
       fill_random(w, c.k1 * c.k2 * c.n * (wf ? 2 : 1), wf, &g);
       mul_want(&c, x, row, w, want);
       run_ok(&r);
-      assert_memory_equal(io_bytes(&r, IO_OUTPUT, "y"), want, (size_t)c.m * 64 * 4);
+      assert_memory_equal(io_bytes(&r, IO_OUTPUT, "y"), want, (size_t)(c.m * columns(&c)) * 4);
       run_free(&r);
     }
   free(want);
@@ -373,6 +384,39 @@ static void multiply_shapes(void **state) {
                        .repeat = true,
                        .accumulate = true},
              8);
+  }
+}
+
+/* Arrays that are not 64 by 64: several steps of K, column counts that fill no vector. */
+static void multiply_other_arrays(void **state) {
+  (void)state;
+  static const char *const types[][2] = {{"s8", "s8"}, {"bf16", "s8"}};
+  for (size_t t = 0; t < 2; t++) {
+    MulCase c = {.x = types[t][0],
+                 .w = types[t][1],
+                 .rows = 128,
+                 .cols = 128,
+                 .m = 40,
+                 .n = 128,
+                 .k1 = 1,
+                 .k2 = 128};
+    mul_case(c, 20);
+    c.k2 = 100, c.n = 70, c.accumulate = true, c.transposed = true;
+    mul_case(c, 21);
+    c = (MulCase){.x = types[t][0],
+                  .w = types[t][1],
+                  .rows = 300,
+                  .cols = 100,
+                  .m = 18,
+                  .n = 100,
+                  .k1 = 1,
+                  .k2 = 300};
+    mul_case(c, 22);
+    c.k1 = 3, c.k2 = 67, c.n = 33, c.accumulate = true;
+    mul_case(c, 23);
+    c = (MulCase){
+        .x = types[t][0], .w = types[t][1], .rows = 5, .cols = 3, .m = 9, .n = 3, .k1 = 1, .k2 = 5};
+    mul_case(c, 24);
   }
 }
 
@@ -417,8 +461,9 @@ static void multiply_extremes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dma_boxes),       cmocka_unit_test(dma_fill),
-      cmocka_unit_test(dma_gather),      cmocka_unit_test(dma_clip),
-      cmocka_unit_test(multiply_shapes), cmocka_unit_test(multiply_extremes)};
+      cmocka_unit_test(dma_boxes),        cmocka_unit_test(dma_fill),
+      cmocka_unit_test(dma_gather),       cmocka_unit_test(dma_clip),
+      cmocka_unit_test(multiply_shapes),  cmocka_unit_test(multiply_other_arrays),
+      cmocka_unit_test(multiply_extremes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
