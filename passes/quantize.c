@@ -21,14 +21,14 @@ static void quantize_other(PassContext *pc, IrOp *op) {
     IrValue *table = ir_build_constant(&b, constant_as_bf16(b.m, ir_operand(op, 1)));
     table->name = ir_operand(op, 1)->name;
     IrValue *operands[2] = {ir_operand(op, 0), table};
-    Product p = {.op = op};
+    Product p = {.op = op, .last = op};
     replace_product(&p, &b, rebuild(&b, op, 2, operands, false));
     pass_count(pc, "embeddings in bf16", 1);
   }
   if (op->kind == IR_OP_MATMUL && ir_operand(op, 0)->type->dtype == DT_F32 &&
       ir_operand(op, 1)->type->dtype == DT_F32) {
     IrValue *operands[2] = {as_bf16(&b, ir_operand(op, 0)), as_bf16(&b, ir_operand(op, 1))};
-    Product p = {.op = op};
+    Product p = {.op = op, .last = op};
     replace_product(&p, &b, rebuild(&b, op, 2, operands, false));
     pass_count(pc, "products bf16 x bf16", 1);
   }
@@ -121,7 +121,7 @@ static void follow(Work *k, const IrValue *old, IrValue *new) {
 }
 
 static bool quantize_product(PassContext *pc, Work *k, Product *p, bool use_static) {
-  const IrValue *old = &p->op->results[0];
+  const IrValue *old = &p->last->results[0];
   IrValue *new;
   if (hint(p->op, "hint.bf16")) {
     new = product_to_bf16(pc, p);

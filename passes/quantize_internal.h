@@ -8,6 +8,8 @@
  * as [outer, k, inner]: sums run over k, and each (outer, inner) is an output channel. */
 typedef struct {
   IrOp *op;
+  IrOp *last; /* the addition of a constant per channel behind op, whose operand is then bias; else
+                 op */
   IrValue *x, *w, *bias; /* bias NULL when there is none */
   bool transposed;       /* matmul: w was found behind a transpose, so transpose_b flips */
   int64_t outer, k, inner;
@@ -42,7 +44,8 @@ IrValue *product_to_bf16(PassContext *pc, Product *p);
 IrValue *rebuild(IrBuilder *b, const IrOp *op, int noperands, IrValue *const *operands,
                  bool flip_transpose_b);
 IrValue *channel_constant(IrBuilder *b, const Product *p, const float *values);
-/* Replaces op's result by v, converted to its type, and removes op; returns what replaced it. */
+/* Replaces last's result by v, converted to its type, and removes op and last; returns what
+ * replaced it. */
 IrValue *replace_product(Product *p, IrBuilder *b, IrValue *v);
 /* x as bf16, without a step up and down again. */
 IrValue *as_bf16(IrBuilder *b, IrValue *x);

@@ -61,8 +61,22 @@ static bool match_rows(IrOp *op, Product *p) {
   return true;
 }
 
-bool product_match(IrOp *op, Product *p) {
-  *p = (Product){.op = op};
+/* op + constant, one value per channel, is op with a bias. */
+static void absorb_bias(Product *p) {
+  const IrValue *v = &p->op->results[0];
+  if (p->bias || p->axis < 0 || !ir_has_one_use(v) || v->uses->op->kind != IR_OP_ADD) return;
+  IrOp *add = v->uses->op;
+  IrValue *bias = ir_operand(add, 1 - v->uses->index);
+  int axis = p->axis - (v->type->rank - bias->type->rank);
+  if (!is_known_float(bias) || add->results[0].type != v->type || axis < 0) return;
+  int64_t channels = p->outer * p->inner;
+  if (bias->type->shape[axis] != channels || ir_type_elements(bias->type) != channels) return;
+  p->bias = bias;
+  p->last = add;
+}
+
+static bool match(IrOp *op, Product *p) {
+  *p = (Product){.op = op, .last = op};
   if (op->noperands < 2 || !dtype_is_float(ir_operand(op, 0)->type->dtype)) return false;
   p->x = ir_operand(op, 0);
   switch (op->kind) {
@@ -72,6 +86,12 @@ bool product_match(IrOp *op, Product *p) {
   case IR_OP_CONV2D: return match_rows(op, p);
   default: return false;
   }
+}
+
+bool product_match(IrOp *op, Product *p) {
+  if (!match(op, p)) return false;
+  absorb_bias(p);
+  return true;
 }
 
 /* ---- rewriting
@@ -97,10 +117,11 @@ IrValue *channel_constant(IrBuilder *b, const Product *p, const float *values) {
 }
 
 IrValue *replace_product(Product *p, IrBuilder *b, IrValue *v) {
-  IrValue *old = &p->op->results[0];
+  IrValue *old = &p->last->results[0];
   v = ir_build_cast(b, v, old->type->dtype);
   if (!v->name) v->name = old->name;
   ir_replace_all_uses(old, v);
+  if (p->last != p->op) ir_op_erase(p->last);
   ir_op_erase(p->op);
   return v;
 }
@@ -129,7 +150,7 @@ static IrValue *add_channel_bias(IrBuilder *b, const Product *p, IrValue *v) {
 }
 
 IrValue *product_to_weight_only(PassContext *pc, Product *p, const QuantWeight *w) {
-  IrBuilder b = ir_builder_before(p->op);
+  IrBuilder b = ir_builder_before(p->last);
   IrValue *operands[2] = {as_bf16(&b, p->x), ir_build_constant(&b, w->q)};
   operands[1]->name = p->w->name;
   IrValue *v = rebuild(&b, p->op, 2, operands, p->transposed);
@@ -139,7 +160,7 @@ IrValue *product_to_weight_only(PassContext *pc, Product *p, const QuantWeight *
 }
 
 IrValue *product_to_bf16(PassContext *pc, Product *p) {
-  IrBuilder b = ir_builder_before(p->op);
+  IrBuilder b = ir_builder_before(p->last);
   IrValue *operands[2] = {as_bf16(&b, p->x), ir_build_constant(&b, constant_as_bf16(b.m, p->w))};
   operands[1]->name = p->w->name;
   IrValue *v = rebuild(&b, p->op, 2, operands, p->transposed);

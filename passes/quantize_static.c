@@ -52,7 +52,7 @@ static IrValue *integer_product(IrBuilder *b, const Product *p, IrValue *xq, IrV
 
 IrValue *product_to_static(PassContext *pc, Product *p, const QuantWeight *w, IrValue *xq,
                            QuantRange range) {
-  IrBuilder b = ir_builder_before(p->op);
+  IrBuilder b = ir_builder_before(p->last);
   int64_t channels = p->outer * p->inner;
   IrValue *wq = ir_build_constant(&b, w->q);
   wq->name = p->w->name;
