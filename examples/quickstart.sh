@@ -6,9 +6,10 @@ cd "$(dirname "$0")/.."
 
 examples/setup.sh
 echo "building (once, a minute or two) ..."
-cmake --preset release >build-configure.log 2>&1 || { cat build-configure.log >&2; exit 1; }
-rm -f build-configure.log
-cmake --build --preset release --target npucc npusim npu-objdump show_digits >/dev/null
+mkdir -p build
+quietly() { "$@" >build/quickstart.log 2>&1 || { cat build/quickstart.log >&2; exit 1; }; }
+quietly cmake --preset release
+quietly cmake --build --preset release --target npucc npu-opt npu-as npu-objdump npusim show_digits
 bin=build/release/tools
 out=build/release/quickstart
 mkdir -p "$out"

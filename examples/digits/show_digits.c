@@ -45,12 +45,12 @@ static int label(const Job *j, int64_t row) {
 }
 
 /* A line of pictures, two characters a pixel, and what they are under them. */
-static void show(const Job *j, int64_t first, int64_t n, const uint8_t *says) {
+static void show(const Job *j, const int64_t *rows, int n, const uint8_t *says) {
   static const char *const shades[] = {"  ", "░░", "▒▒", "▓▓", "██"};
   for (int y = 0; y < SIDE; y++) {
-    for (int64_t k = 0; k < n; k++) {
+    for (int k = 0; k < n; k++) {
       for (int x = 0; x < SIDE; x++) {
-        size_t at = (size_t)((first + k) * PIXELS + y * SIDE + x);
+        size_t at = (size_t)(rows[k] * PIXELS + y * SIDE + x);
         double v = dtype_get(j->images->dtype, j->images->data, at); /* 0 to 16 */
         printf("%s", shades[(int)(v / 16 * 4 + 0.5)]);
       }
@@ -58,10 +58,19 @@ static void show(const Job *j, int64_t first, int64_t n, const uint8_t *says) {
     }
     printf("\n");
   }
-  for (int64_t k = 0; k < n; k++)
-    printf("says %d, is %d%s%*s", says[first + k], label(j, first + k),
-           says[first + k] == label(j, first + k) ? "" : " !", k + 1 < n ? 6 : 0, "");
+  for (int k = 0; k < n; k++)
+    printf("says %d, is %d %s", says[rows[k]], label(j, rows[k]),
+           says[rows[k]] == label(j, rows[k]) ? "     " : "(!)  ");
   printf("\n\n");
+}
+
+/* Images spread evenly over the test set. */
+static void show_some(const Job *j, const uint8_t *says) {
+  for (int64_t first = 0; first < SHOWN; first += PER_LINE) {
+    int64_t rows[PER_LINE];
+    for (int64_t k = 0; k < PER_LINE; k++) rows[k] = (first + k) * j->rows / SHOWN;
+    show(j, rows, PER_LINE, says);
+  }
 }
 
 static void summarize(const Job *j, const uint8_t *says) {
@@ -104,8 +113,7 @@ static bool run(const char *binary, const char *test, DiagEngine *diag) {
       j.batch = j.input->shape[0];
       uint8_t *says = mem_alloc((size_t)j.rows);
       ok = run_all(&j, says, diag);
-      for (int64_t i = 0; ok && i < SHOWN && i < j.rows; i += PER_LINE)
-        show(&j, i, j.rows - i < PER_LINE ? j.rows - i : PER_LINE, says);
+      if (ok) show_some(&j, says);
       if (ok) summarize(&j, says);
       mem_free(says);
     }
