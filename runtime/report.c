@@ -1,5 +1,6 @@
 /* The text of --report. Every figure comes from the runs that were made. */
 #include "runtime/runtime_internal.h"
+#include <string.h>
 
 static double percent(double part, double whole) {
   return whole > 0 ? 100 * part / whole : 0;
@@ -111,19 +112,20 @@ static void report_energy(const NpurtModel *m, StrBuf *b) {
 
 static void report_ops(const NpurtModel *m, StrBuf *b) {
   double cycles = m->profile.cycles;
-  strbuf_puts(b, "\nsource op                     place                        cycles      %       "
-                 " MACs   DRAM bytes        energy\n");
+  strbuf_printf(b, "\n%-29s %-22s %14s %6s  %10s  %11s  %13s\n", "source op", "place", "cycles",
+                "%", "MACs", "DRAM bytes", "energy");
   for (size_t i = 0; i < m->nops; i++) {
     const NpurtOpProfile *o = &m->ops[i];
     if (!o->instructions && o->cycles <= 0) continue;
     char place[64] = "";
-    if (o->line) snprintf(place, sizeof place, "%.40s:%u", o->file, o->line);
-    strbuf_printf(b, "%-29.29s %-20.20s %14.0f %6.1f ", o->op[0] ? o->op : "(program)", place,
+    const char *slash = strrchr(o->file, '/');
+    if (o->line) snprintf(place, sizeof place, "%.40s:%u", slash ? slash + 1 : o->file, o->line);
+    strbuf_printf(b, "%-29.29s %-22.22s %14.0f %6.1f  ", o->op[0] ? o->op : "(program)", place,
                   o->cycles, percent(o->cycles, cycles));
     put_scaled(b, o->macs, "");
-    strbuf_puts(b, o->macs >= 1000 ? "   " : "    ");
-    put_scaled(b, o->dram_bytes, "");
-    strbuf_puts(b, o->dram_bytes >= 1000 ? " " : "  ");
+    strbuf_puts(b, o->macs >= 1000 ? "  " : "   ");
+    put_scaled(b, o->dram_bytes, "B");
+    strbuf_puts(b, o->dram_bytes >= 1000 ? "  " : "   ");
     put_energy(b, o->energy);
     strbuf_puts(b, "\n");
   }
