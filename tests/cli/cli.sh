@@ -82,6 +82,10 @@ ok npu-opt --passes=lower graph.ir -o lower.ir
 same one.ir lower.ir
 ok bash -c "npucc two.mdl --emit graph | npu-opt --passes=lower - >piped.ir"
 same piped.ir lower.ir
+bad "works on the nest level" npu-opt --passes=tile --reproducer repro.ir graph.ir
+has "npu-opt --passes='tile" repro.ir
+ok npu-opt repro.ir -o again.ir
+same graph.ir again.ir
 bad "--list-passes takes no file" npu-opt --list-passes graph.ir
 bad "error" npu-opt two.s
 printf 'func @broken(' >broken.ir

@@ -1,0 +1,1 @@
+npu_unit_test(samples npu_samples)

@@ -1,0 +1,214 @@
+/* Model inputs from tensor files: batches, conversion, and what is refused. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tools/samples.h"
+
+static char dir[] = "/tmp/npucc-test-XXXXXX";
+static char path[64], spec[96];
+
+static int make_dir(void **state) {
+  (void)state;
+  if (!mkdtemp(dir)) return -1;
+  snprintf(path, sizeof path, "%s/t.npz", dir);
+  return 0;
+}
+
+static int remove_dir(void **state) {
+  (void)state;
+  unlink(path);
+  return rmdir(dir);
+}
+
+static const float rows5[5][2] = {{0, 1}, {10, 11}, {20, 21}, {30, 31}, {40, 41}};
+static const uint8_t bytes4[4] = {0, 1, 254, 255};
+
+/* Writes the tensors every test chooses from. */
+static void write_tensors(void) {
+  static const float vector[3] = {7, 8, 9}, bad[2] = {1, NAN};
+  static const int64_t wide[2] = {-5, (int64_t)1 << 31}, fits[2] = {-5, INT32_MAX};
+  static const double doubles[2] = {0.1, 1e300};
+  const TensorEntry t[] = {
+      {"x", DT_F32, 2, {5, 2}, rows5, sizeof rows5},
+      {"two", DT_F32, 2, {2, 2}, rows5, 16},
+      {"row", DT_F32, 1, {2}, rows5, 8},
+      {"v", DT_F32, 1, {3}, vector, sizeof vector},
+      {"bad", DT_F32, 1, {2}, bad, sizeof bad},
+      {"bytes", DT_U8, 1, {4}, bytes4, sizeof bytes4},
+      {"wide", DT_S64, 1, {2}, wide, sizeof wide},
+      {"fits", DT_S64, 1, {2}, fits, sizeof fits},
+      {"doubles", DT_F64, 1, {2}, doubles, sizeof doubles},
+      {"none", DT_F32, 2, {0, 2}, NULL, 0},
+  };
+  DiagEngine *d = diag_new();
+  assert_true(tensor_file_write(path, t, NPU_COUNTOF(t), d));
+  diag_free(d);
+}
+
+static const char *tensor_spec(const char *input, const char *tensor) {
+  snprintf(spec, sizeof spec, "%s=%s:%s", input, path, tensor);
+  return spec;
+}
+
+static void batches_cover_every_row_once(void **state) {
+  (void)state;
+  write_tensors();
+  for (int64_t n = 1; n <= 7; n++) {
+    if (n == 5) continue; /* the declared shape itself: no batches */
+    const ModelPort ports[] = {{"x", DT_F32, 2, {n, 2}}, {"v", DT_F32, 1, {3}}};
+    DiagEngine *d = diag_new();
+    SampleSet *s = samples_new(ports, n == 3 ? 1 : 2, d);
+    assert_true(samples_add(s, path)); /* by tensor names */
+    assert_true(samples_finish(s));
+    assert_int_equal(samples_rows(s), 5);
+    assert_int_equal(samples_batch(s), n);
+    assert_int_equal(samples_runs(s), (5 + n - 1) / n);
+    for (int64_t run = 0; run < samples_runs(s); run++) {
+      const void *const *in = samples_load(s, run);
+      const float *x = in[0];
+      int64_t left = 5 - run * n, whole = left < n ? left : n;
+      for (int64_t k = 0; k < n; k++) /* the last batch repeats its own samples */
+        assert_memory_equal(x + 2 * k, rows5[run * n + k % whole], sizeof rows5[0]);
+      if (n != 3) assert_float_equal(((const float *)in[1])[2], 9, 0);
+    }
+    samples_free(s);
+    assert_int_equal(diag_errors(d), 0);
+    diag_free(d);
+  }
+}
+
+/* Binds one input and loads its first batch; NULL, or the converted bytes (to be freed). */
+static void *load_one(ModelPort port, const char *tensor, int64_t *rows, char message[256]) {
+  DiagEngine *d = diag_new();
+  SampleSet *s = samples_new(&port, 1, d);
+  const void *const *in = NULL;
+  if (samples_add(s, tensor_spec(port.name, tensor)) && samples_finish(s)) in = samples_load(s, 0);
+  void *copy = NULL;
+  if (in) {
+    copy = malloc(port_bytes(&port));
+    memcpy(copy, in[0], port_bytes(&port));
+    *rows = samples_rows(s);
+  } else {
+    assert_int_equal(diag_errors(d), 1);
+    snprintf(message, 256, "%s", diag_get(d, 0)->message);
+  }
+  samples_free(s);
+  diag_free(d);
+  return copy;
+}
+
+static void accepted(ModelPort port, const char *tensor, const void *want, int64_t want_rows) {
+  char message[256] = "";
+  int64_t rows = -1;
+  void *got = load_one(port, tensor, &rows, message);
+  if (!got) fail_msg("%s: %s", tensor, message);
+  assert_memory_equal(got, want, port_bytes(&port));
+  assert_int_equal(rows, want_rows);
+  free(got);
+}
+
+static void refused(ModelPort port, const char *tensor, const char *what) {
+  char message[256] = "";
+  int64_t rows;
+  void *got = load_one(port, tensor, &rows, message);
+  assert_null(got);
+  if (!strstr(message, what)) fail_msg("expected \"%s\" in: %s", what, message);
+}
+
+static void values_convert_when_nothing_is_lost(void **state) {
+  (void)state;
+  const float floats[4] = {0, 1, 254, 255};
+  const uint16_t halves[4] = {0, 0x3f80, 0x437e, 0x437f};
+  const int32_t ints[2] = {-5, INT32_MAX}, four[4] = {0, 1, 254, 255};
+  accepted((ModelPort){"x", DT_F32, 1, {4}}, "bytes", floats, 0);
+  accepted((ModelPort){"x", DT_BF16, 1, {4}}, "bytes", halves, 0);
+  accepted((ModelPort){"x", DT_S32, 1, {4}}, "bytes", four, 0);
+  accepted((ModelPort){"x", DT_S32, 1, {2}}, "fits", ints, 0);
+  accepted((ModelPort){"x", DT_F32, 2, {1, 2}}, "row", rows5[0],
+           0); /* one sample without its axis */
+  refused((ModelPort){"x", DT_S8, 1, {4}}, "bytes", "254, which does not fit");
+  refused((ModelPort){"x", DT_S32, 1, {2}}, "wide", "does not fit");
+  refused((ModelPort){"x", DT_S32, 1, {3}}, "v", "integer type");
+  refused((ModelPort){"x", DT_F32, 1, {2}}, "bad", "not a finite number");
+  refused((ModelPort){"x", DT_F32, 1, {2}}, "doubles", "too large");
+}
+
+static void wrong_shapes_are_refused(void **state) {
+  (void)state;
+  refused((ModelPort){"x", DT_F32, 2, {4, 3}}, "x", "declared f32[4,3]");
+  refused((ModelPort){"x", DT_F32, 3, {5, 2, 1}}, "x", "f32[5,2]");
+  refused((ModelPort){"x", DT_F32, 0, {0}}, "v", "a scalar is wanted");
+  refused((ModelPort){"x", DT_F32, 2, {4, 2}}, "none", "no samples");
+  refused((ModelPort){"x", DT_F32, 2, {4, 2}}, "nothing", "has no tensor 'nothing'");
+}
+
+static void inputs_of_different_length_are_refused(void **state) {
+  (void)state;
+  const ModelPort ports[] = {{"x", DT_F32, 2, {2, 2}}, {"two", DT_F32, 2, {2, 2}}};
+  DiagEngine *d = diag_new();
+  SampleSet *s = samples_new(ports, 2, d);
+  assert_true(samples_add(s, path)); /* five rows of x, two of two */
+  assert_false(samples_finish(s));
+  assert_non_null(strstr(diag_get(d, 0)->message, "give them the same number"));
+  samples_free(s);
+  diag_free(d);
+}
+
+static void names_are_checked(void **state) {
+  (void)state;
+  const ModelPort ports[] = {{"p", DT_F32, 2, {1, 2}}, {"q", DT_S32, 1, {4}}};
+  DiagEngine *d = diag_new();
+  SampleSet *s = samples_new(ports, 2, d);
+  assert_false(samples_add(s, "z=t.npz"));
+  assert_non_null(strstr(diag_get(d, 0)->message, "no input 'z'; it has p: f32[1,2], q: s32[4]"));
+  assert_false(samples_add(s, path)); /* no tensor is called p or q */
+  assert_true(samples_add(s, tensor_spec("p", "x")));
+  assert_false(samples_add(s, tensor_spec("p", "x")));
+  assert_non_null(strstr(diag_get(d, 2)->message, "given twice"));
+  assert_false(samples_finish(s)); /* q is missing */
+  assert_non_null(strstr(diag_get(d, 3)->message, "input 'q' (s32[4]) is not given"));
+  samples_free(s);
+  diag_free(d);
+}
+
+static void random_inputs_repeat_by_seed(void **state) {
+  (void)state;
+  const ModelPort ports[] = {{"f", DT_F32, 1, {100}}, {"i", DT_S32, 1, {4}}, {"b", DT_S8, 1, {50}}};
+  float first[100];
+  for (int round = 0; round < 2; round++) {
+    DiagEngine *d = diag_new();
+    SampleSet *s = samples_new(ports, 3, d);
+    samples_random(s, 11, 2);
+    assert_true(samples_finish(s));
+    assert_int_equal(samples_runs(s), 2);
+    const void *const *in = samples_load(s, 0);
+    if (round == 0)
+      memcpy(first, in[0], sizeof first);
+    else
+      assert_memory_equal(first, in[0], sizeof first);
+    for (int k = 0; k < 4; k++) assert_int_equal(((const int32_t *)in[1])[k], 0);
+    in = samples_load(s, 1);
+    assert_memory_not_equal(first, in[0], sizeof first);
+    samples_free(s);
+    diag_free(d);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(batches_cover_every_row_once),
+      cmocka_unit_test(values_convert_when_nothing_is_lost),
+      cmocka_unit_test(wrong_shapes_are_refused),
+      cmocka_unit_test(inputs_of_different_length_are_refused),
+      cmocka_unit_test(names_are_checked),
+      cmocka_unit_test(random_inputs_repeat_by_seed),
+  };
+  return cmocka_run_group_tests_name("samples", tests, make_dir, remove_dir);
+}
