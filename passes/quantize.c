@@ -91,7 +91,7 @@ static bool observe(PassContext *pc, IrFunc *f, Work *k, const char *calibration
 }
 
 /* Several ops may share a weight; two layouts of it (transposed or not) do not. */
-static const QuantWeight *quantized_weight(PassContext *pc, Work *k, const Product *p) {
+static QuantWeight *quantized_weight(PassContext *pc, Work *k, const Product *p) {
   for (int i = 0; i < k->nw; i++)
     if (k->w[i].of == p->w && k->w[i].k == p->k && k->w[i].inner == p->inner) return &k->w[i];
   return weight_quantize(pc, p, &k->w[k->nw]) ? &k->w[k->nw++] : NULL;
@@ -126,13 +126,13 @@ static bool quantize_product(PassContext *pc, Work *k, Product *p, bool use_stat
   if (hint(p->op, "hint.bf16")) {
     new = product_to_bf16(pc, p);
   } else if (use_static && wants_static(p)) {
-    const QuantWeight *w = quantized_weight(pc, k, p);
+    QuantWeight *w = quantized_weight(pc, k, p);
     if (!w) return false;
     QuantRange range;
     IrValue *xq = quantized_input(k, p, &range);
     new = product_to_static(pc, p, w, xq, range);
   } else if (!p->depthwise || hint(p->op, "hint.int8")) {
-    const QuantWeight *w = quantized_weight(pc, k, p);
+    QuantWeight *w = quantized_weight(pc, k, p);
     if (!w) return false;
     new = product_to_weight_only(pc, p, w);
   } else {

@@ -25,6 +25,7 @@ bool product_match(IrOp *op, Product *p);
 /* A weight in 8 bits: w = q * scale of its channel. */
 typedef struct {
   const IrAttr *q;   /* s8, the weight's shape */
+  IrValue *constant; /* of q, once an op uses it */
   float *scales;     /* outer * inner of them, scratch memory */
   const IrValue *of; /* the weight, for reuse between ops */
   int64_t k, inner;
@@ -38,7 +39,9 @@ void weight_channel_sums(const Product *p, const int8_t *q, int64_t *sums);
 const IrAttr *constant_as_bf16(IrModule *m, const IrValue *v);
 
 /* quantize_product.c. The product_to_ functions return the value that took the result's place. */
-IrValue *product_to_weight_only(PassContext *pc, Product *p, const QuantWeight *w);
+IrValue *product_to_weight_only(PassContext *pc, Product *p, QuantWeight *w);
+/* The constant of w, made when first asked for, beside the weight it replaces. */
+IrValue *weight_constant(const Product *p, QuantWeight *w);
 IrValue *product_to_bf16(PassContext *pc, Product *p);
 /* Builds op's kind again with other operands and all its attributes. */
 IrValue *rebuild(IrBuilder *b, const IrOp *op, int noperands, IrValue *const *operands,
@@ -57,7 +60,7 @@ typedef struct {
 } QuantRange;
 QuantRange range_of(float lo, float hi);
 /* xq: x quantized by range. */
-IrValue *product_to_static(PassContext *pc, Product *p, const QuantWeight *w, IrValue *xq,
+IrValue *product_to_static(PassContext *pc, Product *p, QuantWeight *w, IrValue *xq,
                            QuantRange range);
 /* Moves quantize ops up through data movement and max pooling, then joins dequantize -> clamp ->
  * quantize. */

@@ -149,10 +149,19 @@ static IrValue *add_channel_bias(IrBuilder *b, const Product *p, IrValue *v) {
   return ir_build2(b, IR_OP_ADD, v, bias);
 }
 
-IrValue *product_to_weight_only(PassContext *pc, Product *p, const QuantWeight *w) {
+IrValue *weight_constant(const Product *p, QuantWeight *w) {
+  if (!w->constant) {
+    IrBuilder b = ir_builder_after(p->w->def); /* before every op that shares it */
+    b.loc = p->w->def->loc;
+    w->constant = ir_build_constant(&b, w->q);
+    w->constant->name = p->w->name;
+  }
+  return w->constant;
+}
+
+IrValue *product_to_weight_only(PassContext *pc, Product *p, QuantWeight *w) {
   IrBuilder b = ir_builder_before(p->last);
-  IrValue *operands[2] = {as_bf16(&b, p->x), ir_build_constant(&b, w->q)};
-  operands[1]->name = p->w->name;
+  IrValue *operands[2] = {as_bf16(&b, p->x), weight_constant(p, w)};
   IrValue *v = rebuild(&b, p->op, 2, operands, p->transposed);
   v = ir_build2(&b, IR_OP_MUL, v, channel_constant(&b, p, w->scales));
   pass_count(pc, "products bf16 x s8", 1);

@@ -50,12 +50,11 @@ static IrValue *integer_product(IrBuilder *b, const Product *p, IrValue *xq, IrV
   return takes_bias ? acc : ir_build2(b, IR_OP_ADD, acc, bias);
 }
 
-IrValue *product_to_static(PassContext *pc, Product *p, const QuantWeight *w, IrValue *xq,
+IrValue *product_to_static(PassContext *pc, Product *p, QuantWeight *w, IrValue *xq,
                            QuantRange range) {
   IrBuilder b = ir_builder_before(p->last);
   int64_t channels = p->outer * p->inner;
-  IrValue *wq = ir_build_constant(&b, w->q);
-  wq->name = p->w->name;
+  IrValue *wq = weight_constant(p, w);
   IrValue *bias = ir_build_constant(&b, static_bias(pc, p, w, range));
   IrValue *acc = integer_product(&b, p, xq, wq, bias, range.zero_point);
   float *scales = ARENA_ARRAY(pc->scratch, float, channels);
