@@ -58,6 +58,8 @@ typedef struct {
   bool report, mode_given;
 } Options;
 
+enum { HOST_ARGS = 64 }; /* what the machine has */
+
 /* ---- running ---- */
 
 typedef struct {
@@ -121,8 +123,9 @@ static bool set_arguments(NpurtModel *model, const CliList *args, DiagEngine *di
     char left[24] = "";
     if (eq) snprintf(left, sizeof left, "%.*s", (int)(eq - args->items[i]), args->items[i]);
     if (!eq || !parse_i64(left, &number) || !parse_i64(eq + 1, &value) || number < 0 ||
-        number > INT16_MAX) {
-      diag_error(diag, SRC_LOC_NONE, "E-option", "--arg wants NUMBER=VALUE, not '%s'",
+        number >= HOST_ARGS) {
+      diag_error(diag, SRC_LOC_NONE, "E-option",
+                 "--arg wants NUMBER=VALUE with a number below %d, not '%s'", HOST_ARGS,
                  args->items[i]);
       return false;
     }

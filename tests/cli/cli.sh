@@ -130,6 +130,7 @@ bad "convert it to an integer type" bash -c "npucc int.mdl -o int.bin && npusim 
 bad "unknown mode 'slow'" npusim --mode slow two.bin
 bad "measures no time" npusim --mode fast --report two.bin
 bad "--arg wants NUMBER=VALUE" npusim two.bin --arg x --random 1
+bad "with a number below 64" npusim two.bin --arg 64=1 --random 1
 bad "E-machine" npusim two.bin --machine cloud --random 1
 absent z.npy z.txt
 
