@@ -25,8 +25,7 @@ typedef struct {
   bool carries;
 } OpenLoop;
 
-/* ---- unrolled copies
- * -------------------------------------------------------------------------------- */
+/* ---- unrolled copies ---- */
 
 static int combos(const HostStage *s) {
   int n = 1;
@@ -58,8 +57,7 @@ static int64_t combo_shift(const HostStage *s, int dim, int combo) {
   return shift;
 }
 
-/* ---- loops
- * ------------------------------------------------------------------------------------------- */
+/* ---- loops ---- */
 
 static LLVMValueRef add(Emit *e, LLVMValueRef a, LLVMValueRef b) {
   return !a ? b : !b ? a : LLVMBuildAdd(e->g->b, a, b, "");
@@ -139,8 +137,7 @@ static void loop_close(Emit *e, const HostLoop *l, OpenLoop *o) {
   LLVMPositionBuilderAtEnd(g->b, exit);
 }
 
-/* ---- memory
- * ------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static LLVMValueRef address(Emit *e, int access, LLVMValueRef offset, int64_t bytes,
                             LLVMTypeRef type) {
@@ -246,8 +243,7 @@ static void write_access(Emit *e, int access, int combo, LLVMValueRef v) {
   }
 }
 
-/* ---- nodes
- * --------------------------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static LLVMValueRef iota(LLVMTypeRef type, int lanes) {
   LLVMValueRef v[HOST_LANES];
@@ -297,8 +293,7 @@ static void emit_fixed(Emit *e, int level) {
   }
 }
 
-/* ---- stages
- * --------------------------------------------------------------------------------------------- */
+/* ---- stages ---- */
 
 static const char *reduce_op(const Emit *e) {
   return ir_get_str(e->k->nodes[e->s->reduce].op, "op", "sum");

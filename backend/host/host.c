@@ -55,8 +55,7 @@ void host_print_llvm(const HostProgram *p, StrBuf *out) {
   host_jit_print(p->jit, out);
 }
 
-/* ---- index checks
- * ----------------------------------------------------------------------------------- */
+/* ---- index checks ---- */
 
 static int32_t read_index(const HostProgram *p, const HostCheck *c, int operand,
                           const int64_t *at) {
@@ -94,8 +93,7 @@ static bool run_check(const HostProgram *p, const HostStep *s, DiagEngine *diag)
   return true;
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
 static void bind(HostProgram *p, const void *const *inputs, void *const *outputs) {
   uintptr_t base = ((uintptr_t)p->memory + 63) & ~(uintptr_t)63;

@@ -18,7 +18,7 @@
  * and with it every bit of a result, is the same everywhere. */
 enum { HOST_LANES = 16, HOST_MAX_COMBOS = 16, HOST_MAX_UNROLL = 2 };
 
-/* ---- buffers and steps ----------------------------------------------------------------------- */
+/* ---- buffers and steps ---- */
 
 typedef enum { BUF_INPUT, BUF_OUTPUT, BUF_CONST, BUF_STATE, BUF_ARENA } HostBufKind;
 typedef struct {
@@ -109,8 +109,7 @@ bool host_lower(HostProgram *p, IrFunc *f, DiagEngine *diag);
 /* Element strides of a value's storage order. */
 void host_strides(const IrValue *v, int64_t stride[IR_MAX_RANK]);
 
-/* ---- kernels ----------------------------------------------------------------------------------
- */
+/* ---- kernels ---- */
 
 typedef struct {
   const IrOp *op; /* NULL: the kernel operand of the same number */
@@ -185,8 +184,7 @@ static inline bool host_has_dim(uint32_t dims, int d) {
   return (dims >> d & 1) != 0;
 }
 
-/* ---- emission ---------------------------------------------------------------------------------
- */
+/* ---- emission ---- */
 
 /* What LLVM needs to be told while a function is written. */
 typedef struct {
@@ -228,8 +226,7 @@ LLVMValueRef host_round_bf16(HostGen *g, LLVMValueRef x); /* f32 to the 16 bits 
 /* Adds `void symbol(void **bufs)` to the module. */
 void host_emit_kernel(HostGen *g, const HostKernel *k, const char *symbol, Arena *arena);
 
-/* ---- jit ----------------------------------------------------------------------------------------
- */
+/* ---- jit ---- */
 
 HostJit *host_jit_new(DiagEngine *diag, SrcLoc loc);
 void host_jit_free(HostJit *j);

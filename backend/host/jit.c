@@ -5,7 +5,6 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm/Config/llvm-config.h>
-#include <stdlib.h>
 
 struct HostJit {
   LLVMOrcThreadSafeContextRef tsc;
@@ -111,11 +110,10 @@ HostGen *host_jit_gen(HostJit *j) {
 bool host_jit_compile(HostJit *j, DiagEngine *diag, SrcLoc loc) {
 #ifndef NDEBUG
   char *why = NULL;
-  if (LLVMVerifyModule(j->gen.mod, LLVMReturnStatusAction, &why)) {
-    fprintf(stderr, "%s\n", why); /* our own bug */
-    abort();
-  }
+  bool broken = LLVMVerifyModule(j->gen.mod, LLVMReturnStatusAction, &why);
+  if (broken) diag_error(diag, loc, "E-host-llvm", "internal error, wrong LLVM IR: %s", why);
   LLVMDisposeMessage(why);
+  if (broken) return false;
 #endif
   j->text = LLVMCloneModule(j->gen.mod);
   LLVMOrcThreadSafeModuleRef module = LLVMOrcCreateNewThreadSafeModule(j->gen.mod, j->tsc);

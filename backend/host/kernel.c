@@ -21,8 +21,7 @@ typedef struct {
   bool failed;
 } Build;
 
-/* ---- nodes --------------------------------------------------------------------------------------
- */
+/* ---- nodes ---- */
 
 static int count_ops(const IrOp *op) {
   int n = 0;
@@ -85,8 +84,7 @@ static void build_nodes(Build *b) {
   }
 }
 
-/* ---- stages
- * -------------------------------------------------------------------------------------- */
+/* ---- stages ---- */
 
 static void mark_needed(const HostKernel *k, HostStage *s, int node) {
   if (s->needed[node]) return;
@@ -142,8 +140,7 @@ static void build_stages(Build *b) {
   }
 }
 
-/* ---- accesses
- * ------------------------------------------------------------------------------------- */
+/* ---- accesses ---- */
 
 static void axis_range(const HostKernel *k, const IrAffine *a, int64_t *lo, int64_t *hi) {
   *lo = *hi = a->cst;
@@ -243,8 +240,7 @@ static bool covers(const HostKernel *k, int r) {
   return n == ir_type_elements(ir_result(k->op, r)->type);
 }
 
-/* ---- preparation
- * ------------------------------------------------------------------------------------- */
+/* ---- preparation ---- */
 
 static HostCopy *prep_copy(Build *b, int i) {
   const Prep *p = &b->prep[i];
@@ -355,8 +351,7 @@ static void pack_for(Build *b, const HostStage *s, const bool *packable) {
   }
 }
 
-/* ---- the whole
- * -------------------------------------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 /* Order in which dimensions nest: as the first result is stored, then the others as written. */
 static void rank_dims(HostKernel *k) {

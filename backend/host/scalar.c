@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- types and constants
- * ---------------------------------------------------------------------------- */
+/* ---- types and constants ---- */
 
 LLVMTypeRef host_llvm_type(const HostGen *g, DType t, int lanes) {
   LLVMTypeRef type = t == DT_F32 ? g->f32 : t == DT_S32 ? g->i32 : t == DT_BF16 ? g->i16 : g->i8;
@@ -83,8 +82,7 @@ static LLVMValueRef bitcast(HostGen *g, LLVMValueRef v, LLVMTypeRef element) {
   return LLVMBuildBitCast(g->b, v, like(element, v), "");
 }
 
-/* ---- conversions
- * -------------------------------------------------------------------------------------- */
+/* ---- conversions ---- */
 
 LLVMValueRef host_round_bf16(HostGen *g, LLVMValueRef x) {
   LLVMValueRef bits = bitcast(g, x, g->i32);
@@ -156,8 +154,7 @@ HostVal host_emit_cast(HostGen *g, DType from, DType to, HostVal x) {
   return (HostVal){.v = v};
 }
 
-/* ---- operations
- * ------------------------------------------------------------------------------------------ */
+/* ---- operations ---- */
 
 static LLVMValueRef emit_compare(HostGen *g, IrOpKind kind, bool is_float, LLVMValueRef a,
                                  LLVMValueRef b) {
@@ -253,8 +250,7 @@ HostVal host_emit_op(HostGen *g, const IrOp *op, DType from, DType to, int narg,
   return (HostVal){.v = v};
 }
 
-/* ---- reductions
- * --------------------------------------------------------------------------------------------- */
+/* ---- reductions ---- */
 
 LLVMValueRef host_emit_combine(HostGen *g, const char *op, DType t, LLVMValueRef a,
                                LLVMValueRef b) {

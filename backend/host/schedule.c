@@ -45,8 +45,7 @@ void host_schedule_group(HostKernel *k) {
   }
 }
 
-/* ---- vector dimension
- * ------------------------------------------------------------------------------ */
+/* ---- vector dimension ---- */
 
 static int lanes_for(int64_t extent) {
   int lanes = HOST_LANES;
@@ -110,8 +109,7 @@ void host_stage_choose_vector(const HostKernel *k, HostStage *s, const bool *pac
   }
 }
 
-/* ---- register tile
- * ------------------------------------------------------------------------------------ */
+/* ---- register tile ---- */
 
 enum { TILE_COMBOS = 8, HEAVY_BODY = 24, SHORT_REDUCTION = 8 };
 

@@ -6,8 +6,7 @@
 #define uthash_free(p, n) mem_free(p)
 #include <uthash.h>
 
-/* ---- buffers and steps
- * ---------------------------------------------------------------------------- */
+/* ---- buffers and steps ---- */
 
 int host_buf_new(HostProgram *p, HostBufKind kind, int index, const void *data, int64_t bytes) {
   if (p->nbufs == p->cap_bufs) {
@@ -61,8 +60,7 @@ void host_strides(const IrValue *v, int64_t stride[IR_MAX_RANK]) {
   order_strides(v->type, order, stride);
 }
 
-/* ---- places of values
- * ------------------------------------------------------------------------------- */
+/* ---- places of values ---- */
 
 typedef struct {
   const IrValue *value;
@@ -131,8 +129,7 @@ static int row_major_buf(Lower *l, SrcLoc loc, const HostOperand *at) {
   return buf;
 }
 
-/* ---- constants and states
- * ----------------------------------------------------------------------------- */
+/* ---- constants and states ---- */
 
 /* One element stands for a constant whose elements are all equal. */
 static bool lower_constant(Lower *l, IrOp *op) {
@@ -192,8 +189,7 @@ static void lower_state(Lower *l, IrOp *op) {
   dense_strides(v->type, at->stride);
 }
 
-/* ---- ops
- * ---------------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 /* Number of a function result that is v, perhaps reshaped, when the kernel can write it there; -1.
  */
@@ -311,8 +307,7 @@ static bool lower_op(Lower *l, IrOp *op) {
   }
 }
 
-/* ---- memory
- * -------------------------------------------------------------------------------------------- */
+/* ---- memory ---- */
 
 static bool overlap_in_time(const HostBuf *a, const HostBuf *b) {
   return a->first <= b->last && b->first <= a->last;

@@ -366,6 +366,14 @@ const Case e2e_cases[] = {
      .oracle = oracle_accumulate,
      .flags = CASE_TWICE},
 
+    {.name = "state-two",
+     .in = "x: f32[A, B]",
+     .out = "y: f32[A, B], z: f32[A, B]",
+     .body = "state p: f32[A, B]; state q: f32[A, B]\n"
+             "r = p\np = q + x\nq = r * 0.5\nreturn p, q", /* each needs the other's old value */
+     .shapes = {"A=1 B=1", "A=7 B=131"},
+     .flags = CASE_TWICE},
+
     /* networks: the host as read stands for the truth */
     {.name = "net-mlp",
      .in = "x: f32[N, 64]",

@@ -14,8 +14,7 @@ void diff_free(Diff *d) {
   arena_free(d->arena);
 }
 
-/* ---- tensors
- * --------------------------------------------------------------------------------------- */
+/* ---- tensors ---- */
 
 static DiffTensor tensor_new(Diff *d, const char *name, const IrType *type) {
   DiffTensor t = {.name = arena_strdup(d->arena, name), .dtype = type->dtype, .rank = type->rank};
@@ -55,8 +54,7 @@ static void make_tensors(Diff *d, const IrFunc *f) {
   d->simulated = tensors_like(d, d->as_read, d->runs * d->nout);
 }
 
-/* ---- roads
- * ------------------------------------------------------------------------------------------- */
+/* ---- roads ---- */
 
 static bool fail(Diff *d, const char *phase, DiagEngine *diag) {
   strbuf_printf(&d->why, "%s:\n", phase);
@@ -130,8 +128,7 @@ static bool simulate_all(Diff *d, const char *binary, DiagEngine *diag) {
 }
 
 static bool write_binary(Npucc *c, const char *path, DiagEngine *diag) {
-  IsaImage image;
-  isa_image_init(&image);
+  IsaImage image = {0};
   bool ok = npucc_emit_image(c, &image) && isa_image_write(&image, path, diag);
   isa_image_free(&image);
   return ok;

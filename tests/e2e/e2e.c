@@ -55,8 +55,7 @@ static void complain(Run *r, const char *fmt, ...) {
   va_end(ap);
 }
 
-/* ---- the table's little languages
- * ------------------------------------------------------------------- */
+/* ---- the table's little languages ---- */
 
 static void read_defs(Run *r) {
   char *copy = arena_strdup(r->arena, r->shape), *save = NULL;
@@ -127,8 +126,7 @@ static void fill(void *user, int run, const DiffTensor *t) {
   }
 }
 
-/* ---- inputs of a case
- * --------------------------------------------------------------------------------- */
+/* ---- inputs of a case ---- */
 
 static void add_tensor(OracleCall *c, const char *name, DType t, int rank, const int64_t *shape,
                        const void *data) {
@@ -219,8 +217,7 @@ static const char *write_model(Run *r) {
   return ok ? path : NULL;
 }
 
-/* ---- comparing
- * ------------------------------------------------------------------------------------------ */
+/* ---- comparing ---- */
 
 static double get(const DiffTensor *t, size_t i) {
   return dtype_get(t->dtype, t->data, i);
@@ -346,9 +343,7 @@ static void compare_all(Run *r) {
   }
 }
 
-/* ---- running
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- running ---- */
 
 static bool run_case(const Config *cfg, const Case *row, const char *shape) {
   Run r = {.cfg = cfg, .row = row, .shape = shape, .arena = arena_new()};

@@ -63,8 +63,7 @@ static void broadcast_shape(const Ora *a, const Ora *b, int *rank, int64_t *shap
   }
 }
 
-/* ---- elementwise
- * ----------------------------------------------------------------------------------- */
+/* ---- elementwise ---- */
 
 double ora_neg(double x) {
   return -x;
@@ -207,8 +206,7 @@ void oracle_cast_bf16(OracleCall *c) {
   unary_with(c, to_bf16);
 }
 
-/* ---- reductions
- * -------------------------------------------------------------------------------------- */
+/* ---- reductions ---- */
 
 /* x as [outer, axis, inner]; parameter AXIS counts from the front. */
 typedef struct {
@@ -297,8 +295,7 @@ void oracle_softmax(OracleCall *c) {
   }
 }
 
-/* ---- normalisations
- * ------------------------------------------------------------------------------------ */
+/* ---- normalisations ---- */
 
 void oracle_batch_norm(OracleCall *c) {
   const Ora *x = ora_in(c, "x"), *scale = ora_in(c, "scale"), *shift = ora_in(c, "shift");
@@ -350,8 +347,7 @@ void oracle_rms_norm(OracleCall *c) {
   }
 }
 
-/* ---- rearrangement
- * ---------------------------------------------------------------------------------------- */
+/* ---- rearrangement ---- */
 
 static void move(Ora *y, int64_t i, double v) {
   ora_set(y, i, v, fabs(v));

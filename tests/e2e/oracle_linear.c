@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- matrix products
- * ---------------------------------------------------------------------------------- */
+/* ---- matrix products ---- */
 
 static int64_t lead(const Ora *t, int i) {
   return i < t->rank - 2 ? t->shape[i] : 1;
@@ -59,8 +58,7 @@ void oracle_linear(OracleCall *c) {
   }
 }
 
-/* ---- convolutions
- * ----------------------------------------------------------------------------------------- */
+/* ---- convolutions ---- */
 
 typedef struct {
   int64_t sh, sw, top, left, bottom, right, dh, dw, g;
@@ -152,9 +150,7 @@ void oracle_conv_transpose2d(OracleCall *c) {
   } while (ora_next(x, at));
 }
 
-/* ---- pooling
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- pooling ---- */
 
 typedef enum { POOL_MAX, POOL_MEAN, POOL_MEAN_COUNT_PAD } PoolKind;
 

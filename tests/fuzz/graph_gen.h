@@ -33,8 +33,7 @@ typedef struct {
 void gen_model(Gen *g, uint64_t seed, int size);
 void gen_free(Gen *g);
 
-/* ---- for the operators (graph_ops.c)
- * -------------------------------------------------------------- */
+/* ---- for the operators (graph_ops.c) ---- */
 
 typedef bool GenOp(Gen *g); /* false: no operand fits */
 typedef struct {

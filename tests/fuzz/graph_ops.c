@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- elementwise
- * ------------------------------------------------------------------------------------ */
+/* ---- elementwise ---- */
 
 static bool make_unary(Gen *g) {
   static const struct {
@@ -134,8 +133,7 @@ static bool make_compare(Gen *g) {
                   ops[gen_range(g, 0, 5)]);
 }
 
-/* ---- products
- * ---------------------------------------------------------------------------------------- */
+/* ---- products ---- */
 
 static double fan(int64_t k) {
   return 1 / sqrt((double)k);
@@ -276,8 +274,7 @@ static bool make_pool(Gen *g) {
                   (int)p[0], (int)p[1]);
 }
 
-/* ---- reductions and normalisations
- * --------------------------------------------------------------------- */
+/* ---- reductions and normalisations ---- */
 
 static bool make_reduce(Gen *g) {
   DType t = gen_chance(g, 0.8) ? DT_F32 : DT_S32;
@@ -323,7 +320,7 @@ static bool make_norm(Gen *g) {
   if (k == 3) {
     gen_weight(g, 1, &a.shape[1], 0.5, s), gen_weight(g, 1, &a.shape[1], 0.5, b);
     gen_weight(g, 1, &a.shape[1], 0.5, m), gen_positive_weight(g, 1, &a.shape[1], v);
-    return gen_emit(g, DT_F32, 4, a.shape, a.mag + 1, a.exact,
+    return gen_emit(g, DT_F32, 4, a.shape, a.mag + 1, false,
                     "batch_norm(%s, %s, %s, %s, %s, eps = 1e-3)", a.name, s, b, m, v);
   }
   gen_weight(g, 1, &c, 0.5, s), gen_weight(g, 1, &c, 0.5, b);
@@ -334,8 +331,7 @@ static bool make_norm(Gen *g) {
   return gen_emit(g, DT_F32, a.rank, a.shape, 2, false, "rms_norm(%s, %s, eps = 0.1)", a.name, s);
 }
 
-/* ---- rearrangement
- * -------------------------------------------------------------------------------------- */
+/* ---- rearrangement ---- */
 
 static DType any_dtype(Gen *g) {
   return gen_chance(g, 0.75) ? DT_F32 : gen_chance(g, 0.5) ? DT_S8 : DT_S32;

@@ -1,1 +1,4 @@
-npu_unit_test(host npu_backend_host)
+foreach(part host host_program)
+  npu_unit_test(${part} npu_backend_host)
+  target_sources(test_${part} PRIVATE host_model.c)
+endforeach()
