@@ -42,15 +42,14 @@ static bool check_streams(NpurtModel *m, const IsaDesc *d, const VxUse *use) {
 
 bool sem_VX(NpurtModel *m, const IsaInsn *in, const IsaDesc *d) {
   const IsaVprog *p = &m->img.vprogs[in->vp];
-  double elements = 1;
+  double elements = 1; /* an empty inner loop still costs its outer ones */
   VxArgs args;
   char why[256];
   for (int j = 0; j < 5; j++) {
     args.count[j] = d->vec.count[j];
-    elements *= (double)d->vec.count[j];
+    elements *= j < VLOOP_R0 || d->vec.count[j] ? (double)d->vec.count[j] : 1;
   }
-  if (!rt_step(m, elements + (double)d->vec.count[VLOOP_O0] * (double)d->vec.count[VLOOP_O1]))
-    return false;
+  if (!rt_step(m, elements)) return false;
   if (!check_streams(m, d, vx_cache_use(m->vx, in->vp))) return false;
   for (int s = 0; s < d->nstreams; s++) {
     bool acc = d->vec.stream[s].space == SPACE_ACC;

@@ -233,13 +233,20 @@ static void limits(void **state) {
         (NpurtOptions){.mode = (NpurtMode)mode, .max_instructions = 100000, .isa_level = -1});
     expect_fail(&r, "E-limit", "100000");
     run_free(&r);
-    /* One instruction that would work for ever. */
-    r = load_with(
-        ".vprog 0 { vec; mov v0, 1.0; endv }\n.desc 0 vector count=[65536,65536,1,1,1]\ndload d0, "
-        "0\nvx p0, d0\nhalt\n",
-        (NpurtOptions){.mode = (NpurtMode)mode, .max_instructions = 100000, .isa_level = -1});
-    expect_fail(&r, "E-limit", "vx p0, d0");
-    run_free(&r);
+    /* One instruction that would work for ever, also when its innermost loop is empty. */
+    for (int empty = 0; empty < 2; empty++) {
+      StrBuf t = {0};
+      strbuf_printf(&t,
+                    ".vprog 0 { vec; mov v0, 1.0; endv }\n.desc 0 vector count=[%s]\ndload d0, "
+                    "0\nvx p0, d0\nhalt\n",
+                    empty ? "2147483648,2147483648,1,0,1" : "65536,65536,1,1,1");
+      r = load_with(
+          t.data,
+          (NpurtOptions){.mode = (NpurtMode)mode, .max_instructions = 100000, .isa_level = -1});
+      strbuf_free(&t);
+      expect_fail(&r, "E-limit", "vx p0, d0");
+      run_free(&r);
+    }
   }
 }
 
