@@ -1,5 +1,6 @@
 /* canonicalize: arithmetic, casts and repeated functions. */
 #include "passes/canonicalize_internal.h"
+#include "passes/cast.h"
 
 static bool is_splat(const IrValue *v, double value) {
   double found;
@@ -29,13 +30,6 @@ bool simplify_arith(IrOp *op) {
   return v && v->type == op->results[0].type && replace_with(op, v);
 }
 
-/* Every value of `small` is also one of `large`. */
-static bool widening(DType small, DType large) {
-  if (small == DT_BF16) return large == DT_F32;
-  if (small == DT_S8) return large != DT_S8;
-  return small == large;
-}
-
 /* A cast to the type it has, and a cast of a cast whose first step loses nothing. */
 bool simplify_cast(IrOp *op) {
   if (op->kind != IR_OP_CAST) return false;
@@ -43,7 +37,7 @@ bool simplify_cast(IrOp *op) {
   if (x->type == op->results[0].type) return replace_with(op, x);
   if (!ir_is(x->def, IR_OP_CAST)) return false;
   IrValue *source = ir_operand(x->def, 0);
-  if (!widening(source->type->dtype, x->type->dtype)) return false;
+  if (!cast_is_exact(source->type->dtype, x->type->dtype)) return false;
   ir_set_operand(op, 0, source);
   if (source->type == op->results[0].type) replace_with(op, source);
   return true;

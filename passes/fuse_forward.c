@@ -2,15 +2,9 @@
  * Copies (transposes, slices, borders, broadcasts) and widening casts join every consumer and
  * disappear; other elementwise kernels join a single consumer that reads each element once, so that
  * nothing is computed twice. */
+#include "passes/cast.h"
 #include "passes/fuse_internal.h"
 #include <math.h>
-
-/* Every value of `small` is also one of `large`. */
-static bool widening(DType small, DType large) {
-  if (small == DT_BF16) return large == DT_F32;
-  if (small == DT_S8) return large != DT_S8;
-  return small == large;
-}
 
 /* Yields its operand, perhaps through casts that lose nothing. */
 static bool is_plain_copy(const IrOp *kernel) {
@@ -18,7 +12,7 @@ static bool is_plain_copy(const IrOp *kernel) {
   const IrValue *v = ir_operand(kernel->region->last, 0);
   while (v->def && v->def->kind == IR_OP_CAST) {
     const IrValue *from = ir_operand(v->def, 0);
-    if (!widening(from->type->dtype, v->type->dtype)) return false;
+    if (!cast_is_exact(from->type->dtype, v->type->dtype)) return false;
     v = from;
   }
   return !v->def;

@@ -1,4 +1,5 @@
 /* kernel_simplify: tidies one kernel after a merge. See kernel_edit.h. */
+#include "passes/cast.h"
 #include "passes/kernel_edit.h"
 #include <string.h>
 
@@ -28,18 +29,11 @@ static bool merge_equal(IrOp *op) {
   return false;
 }
 
-/* Every value of `small` is also one of `large`. */
-static bool exact_widening(DType small, DType large) {
-  if (small == DT_BF16) return large == DT_F32;
-  if (small == DT_S8) return large != DT_S8;
-  return small == large;
-}
-
 /* cast(cast(x)): to where it came from, or straight on, when the first step lost nothing. */
 static bool drop_cast(IrOp *op) {
   if (op->kind != IR_OP_CAST || !ir_is(ir_operand(op, 0)->def, IR_OP_CAST)) return false;
   IrValue *source = ir_operand(ir_operand(op, 0)->def, 0);
-  if (!exact_widening(source->type->dtype, ir_operand(op, 0)->type->dtype)) return false;
+  if (!cast_is_exact(source->type->dtype, ir_operand(op, 0)->type->dtype)) return false;
   if (source->type == op->results[0].type) {
     ir_replace_all_uses(&op->results[0], source);
     ir_op_erase(op);

@@ -22,14 +22,14 @@ static void quantize_other(PassContext *pc, IrOp *op) {
     table->name = ir_operand(op, 1)->name;
     IrValue *operands[2] = {ir_operand(op, 0), table};
     Product p = {.op = op, .last = op};
-    replace_product(&p, &b, rebuild(&b, op, 2, operands, false));
+    replace_product(&p, &b, rebuild(&b, op, 2, operands, NULL));
     pass_count(pc, "embeddings in bf16", 1);
   }
   if (op->kind == IR_OP_MATMUL && ir_operand(op, 0)->type->dtype == DT_F32 &&
       ir_operand(op, 1)->type->dtype == DT_F32) {
     IrValue *operands[2] = {as_bf16(&b, ir_operand(op, 0)), as_bf16(&b, ir_operand(op, 1))};
     Product p = {.op = op, .last = op};
-    replace_product(&p, &b, rebuild(&b, op, 2, operands, false));
+    replace_product(&p, &b, rebuild(&b, op, 2, operands, NULL));
     pass_count(pc, "products bf16 x bf16", 1);
   }
 }

@@ -43,9 +43,12 @@ IrValue *product_to_weight_only(PassContext *pc, Product *p, QuantWeight *w);
 /* The constant of w, made when first asked for, beside the weight it replaces. */
 IrValue *weight_constant(const Product *p, QuantWeight *w);
 IrValue *product_to_bf16(PassContext *pc, Product *p);
-/* Builds op's kind again with other operands and all its attributes. */
+/* Builds op's kind again with other operands and its attributes, `other` (may be NULL) in place of
+ * one of them. */
 IrValue *rebuild(IrBuilder *b, const IrOp *op, int noperands, IrValue *const *operands,
-                 bool flip_transpose_b);
+                 const IrAttrInit *other);
+/* The product over p's x and weight, or what stands for them. */
+IrValue *rebuild_product(IrBuilder *b, const Product *p, int noperands, IrValue *const *operands);
 IrValue *channel_constant(IrBuilder *b, const Product *p, const float *values);
 /* Replaces last's result by v, converted to its type, and removes op and last; returns what
  * replaced it. */

@@ -98,17 +98,22 @@ bool product_match(IrOp *op, Product *p) {
  * --------------------------------------------------------------------------------------------- */
 
 IrValue *rebuild(IrBuilder *b, const IrOp *op, int noperands, IrValue *const *operands,
-                 bool flip_transpose_b) {
-  IrAttrInit attrs[16];
+                 const IrAttrInit *other) {
+  IrAttrInit attrs[17];
   int n = 0;
-  for (int i = 0; i < op->nattrs && n < 15; i++)
-    if (!flip_transpose_b || strcmp(op->attrs[i].name, "transpose_b") != 0)
+  for (int i = 0; i < op->nattrs && n < 16; i++)
+    if (!other || strcmp(op->attrs[i].name, other->name) != 0)
       attrs[n++] = (IrAttrInit){op->attrs[i].name, op->attrs[i].value};
-  if (flip_transpose_b)
-    attrs[n++] =
-        (IrAttrInit){"transpose_b", ir_attr_bool(b->m, !ir_get_bool(op, "transpose_b", false))};
+  if (other) attrs[n++] = *other;
   IrOp *copy = ir_build(b, op->kind, noperands, operands, n, attrs);
   return copy ? ir_result(copy, 0) : NULL;
+}
+
+IrValue *rebuild_product(IrBuilder *b, const Product *p, int noperands, IrValue *const *operands) {
+  if (!p->transposed) return rebuild(b, p->op, noperands, operands, NULL);
+  IrAttrInit flipped = {"transpose_b",
+                        ir_attr_bool(b->m, !ir_get_bool(p->op, "transpose_b", false))};
+  return rebuild(b, p->op, noperands, operands, &flipped);
 }
 
 IrValue *channel_constant(IrBuilder *b, const Product *p, const float *values) {
@@ -162,7 +167,7 @@ IrValue *weight_constant(const Product *p, QuantWeight *w) {
 IrValue *product_to_weight_only(PassContext *pc, Product *p, QuantWeight *w) {
   IrBuilder b = ir_builder_before(p->last);
   IrValue *operands[2] = {as_bf16(&b, p->x), weight_constant(p, w)};
-  IrValue *v = rebuild(&b, p->op, 2, operands, p->transposed);
+  IrValue *v = rebuild_product(&b, p, 2, operands);
   v = ir_build2(&b, IR_OP_MUL, v, channel_constant(&b, p, w->scales));
   pass_count(pc, "products bf16 x s8", 1);
   return replace_product(p, &b, add_channel_bias(&b, p, v));
@@ -172,7 +177,7 @@ IrValue *product_to_bf16(PassContext *pc, Product *p) {
   IrBuilder b = ir_builder_before(p->last);
   IrValue *operands[2] = {as_bf16(&b, p->x), ir_build_constant(&b, constant_as_bf16(b.m, p->w))};
   operands[1]->name = p->w->name;
-  IrValue *v = rebuild(&b, p->op, 2, operands, p->transposed);
+  IrValue *v = rebuild_product(&b, p, 2, operands);
   pass_count(pc, "products bf16 x bf16", 1);
   return replace_product(p, &b, add_channel_bias(&b, p, ir_build_cast(&b, v, DT_F32)));
 }

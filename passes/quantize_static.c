@@ -1,6 +1,7 @@
 /* quantize, static: 8-bit activations with one scale and zero point per tensor (Jacob et al.,
  * "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
  * 2018). */
+#include "passes/lower_internal.h"
 #include "passes/quantize_internal.h"
 #include <math.h>
 
@@ -39,15 +40,33 @@ static const IrAttr *static_bias(PassContext *pc, const Product *p, const QuantW
   return attr;
 }
 
+/* What lies outside of the input reads as its zero point, which stands for 0. conv1d pads with 0
+ * only, so its border is added before (and becomes padding again when kernels are fused). */
+static IrValue *padded_conv1d(IrBuilder *b, const Product *p, IrValue **operands, int zero_point) {
+  int64_t before, after;
+  conv1d_pads(p->op, &before, &after);
+  const IrAttr *pairs[3] = {ir_attr_ints(b->m, (int64_t[]){0, 0}, 2), NULL,
+                            ir_attr_ints(b->m, (int64_t[]){before, after}, 2)};
+  pairs[1] = pairs[0];
+  IrAttrInit attrs[2] = {{"pads", ir_attr_array(b->m, pairs, 3)},
+                         {"value", ir_attr_float(b->m, zero_point)}};
+  if (before > 0 || after > 0)
+    operands[0] = ir_result(ir_build(b, IR_OP_PAD, 1, operands, 2, attrs), 0);
+  IrAttrInit none = {"pad", ir_attr_int(b->m, 0)};
+  return rebuild(b, p->op, 3, operands, &none);
+}
+
 /* x * w + bias in s32; matmul has no bias operand. */
 static IrValue *integer_product(IrBuilder *b, const Product *p, IrValue *xq, IrValue *wq,
                                 IrValue *bias, int zero_point) {
   IrValue *operands[3] = {xq, wq, bias};
-  bool takes_bias = p->op->kind != IR_OP_MATMUL;
-  IrValue *acc = rebuild(b, p->op, takes_bias ? 3 : 2, operands, p->transposed);
-  if (p->op->kind == IR_OP_CONV2D)
-    ir_set_attr(acc->def, "pad_value", ir_attr_float(b->m, zero_point));
-  return takes_bias ? acc : ir_build2(b, IR_OP_ADD, acc, bias);
+  IrAttrInit border = {"pad_value", ir_attr_float(b->m, zero_point)};
+  switch (p->op->kind) {
+  case IR_OP_CONV2D: return rebuild(b, p->op, 3, operands, &border);
+  case IR_OP_CONV1D: return padded_conv1d(b, p, operands, zero_point);
+  case IR_OP_MATMUL: return ir_build2(b, IR_OP_ADD, rebuild_product(b, p, 2, operands), bias);
+  default: return rebuild(b, p->op, 3, operands, NULL);
+  }
 }
 
 IrValue *product_to_static(PassContext *pc, Product *p, QuantWeight *w, IrValue *xq,
@@ -92,9 +111,9 @@ static bool hoist_once(PassContext *pc, IrOp *q) {
   IrValue **operands = ARENA_ARRAY(pc->scratch, IrValue *, move->noperands);
   for (int i = 0; i < move->noperands; i++) {
     IrValue *in = ir_operand(move, i);
-    operands[i] = rebuild(&b, q, 1, &in, false);
+    operands[i] = rebuild(&b, q, 1, &in, NULL);
   }
-  IrValue *moved = rebuild(&b, move, move->noperands, operands, false);
+  IrValue *moved = rebuild(&b, move, move->noperands, operands, NULL);
   moved->name = move->results[0].name;
   ir_replace_all_uses(&q->results[0], moved);
   ir_op_erase(q);

@@ -72,7 +72,7 @@ static IrOp *sink_step_up(PassContext *pc, IrOp *op) {
     operands[i] = ir_operand(ir_operand(op, i)->def, 0);
   }
   IrBuilder b = ir_builder_before(op);
-  IrValue *moved = rebuild(&b, op, op->noperands, operands, false);
+  IrValue *moved = rebuild(&b, op, op->noperands, operands, NULL);
   IrValue *up = ir_build_cast(&b, moved, DT_F32);
   up->name = op->results[0].name;
   ir_replace_all_uses(&op->results[0], up);
