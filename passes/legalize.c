@@ -70,6 +70,23 @@ static bool state_read_from(IrFunc *f, const char *name, const IrOp *producer) {
   return false;
 }
 
+/* Moves a state_write to the function's end, through a copy unless its value's kernel may write the
+ * state itself. The kernel result that becomes the state's storage is returned. */
+static IrValue *write_last(PassContext *pc, IrFunc *f, IrOp *op, const Claim *claims, int n) {
+  IrValue *v = ir_operand(op, 0), *root = root_of(v);
+  IrOp *ret = f->body->last;
+  bool direct = ir_is(root->def, IR_OP_KERNEL) && !claimed(claims, n, root) && row_major(root) &&
+                !state_read_from(f, ir_get_str(op, "name", ""), root->def);
+  if (!direct) {
+    root = copy_before(ret, v);
+    ir_set_operand(op, 0, root);
+    pass_count(pc, "copies", 1);
+  }
+  ir_op_unlink(op);
+  ir_op_insert_before(ret, op);
+  return root;
+}
+
 static void own_storage(PassContext *pc, IrFunc *f) {
   int n = 0, max = f->body->last->noperands;
   for (IrOp *op = f->body->first; op; op = op->next) max += op->kind == IR_OP_STATE_WRITE;
@@ -92,22 +109,11 @@ static void own_storage(PassContext *pc, IrFunc *f) {
     IrValue *root = root_of(ir_operand(op, 0));
     if (ir_is(root->def, IR_OP_STATE)) ir_set_operand(op, 0, copy_before(op, ir_operand(op, 0)));
   }
-  for (IrOp *op = f->body->first, *next; op; op = next) {
-    next = op->next;
-    if (op->kind != IR_OP_STATE_WRITE) continue;
-    IrValue *v = ir_operand(op, 0), *root = root_of(v);
-    bool direct = ir_is(root->def, IR_OP_KERNEL) && !claimed(claims, n, root) && row_major(root) &&
-                  !state_read_from(f, ir_get_str(op, "name", ""), root->def);
-    if (!direct) {
-      v = copy_before(ret, v);
-      ir_set_operand(op, 0, v);
-      root = v;
-      pass_count(pc, "copies", 1);
-    }
-    ir_op_unlink(op);
-    ir_op_insert_before(ret, op);
-    claims[n++].root = root;
-  }
+  IrOp **writes = ARENA_ARRAY(pc->scratch, IrOp *, max + 1);
+  int nwrites = 0;
+  for (IrOp *op = f->body->first; op; op = op->next)
+    if (op->kind == IR_OP_STATE_WRITE) writes[nwrites++] = op;
+  for (int i = 0; i < nwrites; i++) claims[n++].root = write_last(pc, f, writes[i], claims, n);
 }
 
 /* ---- index
