@@ -166,10 +166,12 @@ static void replace_by_constants(Batch *b, const IrAttr **data) {
   }
 }
 
-static void fold_on_host(PassContext *pc, IrFunc *f) {
+/* False after a diagnostic. */
+static bool fold_on_host(PassContext *pc, IrFunc *f) {
   int count = 0;
   for (IrOp *op = f->body->first; op; op = op->next) count++;
   Batch b = {.pc = pc};
+  unsigned errors = diag_errors(pc->diag);
   b.ops = ARENA_ARRAY(pc->scratch, IrOp *, count);
   b.f = ir_func_new(pc->module, "fold.constants", IR_GRAPH);
   for (IrOp *op = f->body->first; op; op = op->next)
@@ -188,6 +190,7 @@ static void fold_on_host(PassContext *pc, IrFunc *f) {
   }
   HASH_CLEAR(hh, b.copies);
   ir_func_erase(b.f);
+  return diag_errors(pc->diag) == errors;
 }
 
 /* ---- the pass
@@ -201,8 +204,7 @@ static PassStatus run(PassContext *pc, IrFunc *f) {
     fold_locally(op);
     pass_count(pc, "constants rearranged", 1);
   }
-  if (pc->evaluate) fold_on_host(pc, f);
-  return PASS_OK;
+  return !pc->evaluate || fold_on_host(pc, f) ? PASS_OK : PASS_FAILED;
 }
 
 const Pass pass_fold = {

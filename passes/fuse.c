@@ -3,8 +3,8 @@
  *   2. an elementwise consumer joins the kernel that makes its operand (epilogue)
  *   3. an elementwise producer joins a consumer that reads each element once (prologue)
  * Scalars keep the element types they had as tensors, so results are the same bit for bit.
- * Level: nest -> nest. Needs: canonical layouts. Terminates: every step removes a kernel or an
- * operand's producer. */
+ * Level: nest -> nest. Keeps: storage orders of what remains. Terminates: every step removes a
+ * kernel or an operand's producer. */
 #include "passes/fuse_internal.h"
 
 void images_identity(DimImage *images) {
@@ -45,6 +45,7 @@ IrOp *merge_kernels(const Merge *m) {
   nest_copy_body(&n, c, m->consumer_dims, args, yielded);
   nest_close(&n, yielded);
   n.kernel->results[0].name = c->results[0].name;
+  if (m->type == c->results[0].type) ir_set_attr(n.kernel, "layout", ir_attr(c, "layout"));
   IrOp *merged = kernel_simplify(n.kernel);
   if (within_limits(merged)) return merged;
   ir_op_erase(merged);
@@ -75,12 +76,6 @@ static void tidy_reshape(IrOp *op) {
   if (ir_operand(op, 0)->type != op->results[0].type) return;
   ir_replace_all_uses(&op->results[0], ir_operand(op, 0));
   ir_op_erase(op);
-}
-
-static bool has_layout(const IrFunc *f) {
-  for (const IrOp *op = f->body->first; op; op = op->next)
-    if (ir_attr(op, "layout")) return true;
-  return false;
 }
 
 static void forward_all(PassContext *pc, IrFunc *f, bool compute) {

@@ -122,7 +122,8 @@ static bool merged_result(Merge *m, const IrType *t, const AxisGroups *g, const 
   }
   m->out_map.rank = rank;
   m->type = ir_type_tensor(ir_op_module(m->consumer), to->dtype, rank, shape);
-  return true;
+  /* A reshape will follow, both ends of which are row-major. */
+  return m->type == to || !ir_attr(m->consumer, "layout");
 }
 
 static void replace_result(IrOp *consumer, IrOp *merged) {

@@ -93,7 +93,8 @@ static bool has_spare_operand(const IrOp *kernel) {
 IrOp *kernel_simplify(IrOp *kernel) {
   while (simplify_body(kernel->region)) {
   }
-  if (kernel->noperands > NEST_MAX_IO || !has_spare_operand(kernel)) return kernel;
+  if (kernel->noperands > NEST_MAX_IO || kernel->nresults > NEST_MAX_IO) return kernel;
+  if (!has_spare_operand(kernel)) return kernel;
   IrBuilder at = ir_builder_before(kernel);
   Nest n = nest_begin(&at);
   nest_copy_dims(&n, kernel);
@@ -110,6 +111,7 @@ IrOp *kernel_simplify(IrOp *kernel) {
   for (int i = 0; i < kernel->noperands; i++) args[i] = n.kernel->region->args[number[i]];
   nest_copy_body(&n, kernel, images, args, yielded);
   nest_close(&n, yielded);
+  ir_set_attr(n.kernel, "layout", ir_attr(kernel, "layout"));
   for (int i = 0; i < kernel->nresults; i++) {
     n.kernel->results[i].name = kernel->results[i].name;
     ir_replace_all_uses(&kernel->results[i], &n.kernel->results[i]);

@@ -250,7 +250,7 @@ static void drop_identity(IrFunc *f) {
 
 static PassStatus run(PassContext *pc, IrFunc *f) {
   for (IrOp *op = f->body->first; op; op = op->next) {
-    if (op->kind != IR_OP_KERNEL) continue;
+    if (op->kind != IR_OP_KERNEL || op->nresults == 0) continue;
     Roles r = roles_of(op);
     choose_result(pc, op, &r);
     for (int i = 0; i < op->noperands; i++)

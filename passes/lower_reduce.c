@@ -140,14 +140,14 @@ void lower_MAX_POOL(IrBuilder *at, IrOp *op, IrValue **out) {
   out[0] = nest_close1(&q.n, nest_reduce(&q.n, "max", nest_load(&q.n, q.x), q.red, 2));
 }
 
-/* Positions of one window along one axis that lie inside the tensor. */
+/* Positions of one window along one axis that lie inside the tensor: those k with 0 <= first + k *
+ * dilation < extent. */
 static int64_t window_inside(const Pool *p, int axis, int64_t o, int64_t extent) {
-  int64_t inside = 0;
-  for (int64_t k = 0; k < p->kernel[axis]; k++) {
-    int64_t i = o * p->stride[axis] + k * p->dilation[axis] - p->pad[axis];
-    inside += i >= 0 && i < extent;
-  }
-  return inside;
+  int64_t first = o * p->stride[axis] - p->pad[axis], step = p->dilation[axis];
+  int64_t lo = first < 0 ? ceil_div(-first, step) : 0;
+  int64_t hi = first < extent ? (extent - 1 - first) / step : -1;
+  if (hi > p->kernel[axis] - 1) hi = p->kernel[axis] - 1;
+  return hi >= lo ? hi - lo + 1 : 0;
 }
 
 static IrValue *window_counts(IrBuilder *at, const Pool *p, const IrType *x, const IrType *t) {

@@ -107,6 +107,7 @@ static const struct {
     {"lower", "lower,layout", 1e-5},
     {"lower", "lower,fuse,layout", 1e-5},
     {"lower", "lower,fuse,fuse,layout", 1e-5},
+    {"lower", "lower,layout,fuse,layout", 1e-5},
     {"lower", SIMPLIFY ",lower", 1e-5},
     {"lower", SIMPLIFY "," SIMPLIFY ",lower,fuse,layout", 1e-5},
     {"quantize,lower", "quantize," SIMPLIFY ",lower,fuse,layout", 2e-2},
