@@ -93,8 +93,6 @@ static void forward_all(PassContext *pc, IrFunc *f, bool compute) {
 }
 
 static PassStatus run(PassContext *pc, IrFunc *f) {
-  if (has_layout(f))
-    return PASS_OK; /* maps of merged kernels would need the layouts of what they replace */
   for (IrOp *op = f->body->first, *next; op; op = next) {
     next = op->next;
     if (op->kind == IR_OP_KERNEL) kernel_simplify(op);
