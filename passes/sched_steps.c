@@ -179,12 +179,15 @@ static bool add_target(KernelInfo *ki, int *phase_of_step, int phase, uint32_t p
   return true;
 }
 
-/* A reduction that is a result as it stands is collected in the result's block. */
-static int direct_result(const KernelInfo *ki, const IrValue *reduced) {
+/* A reduction that is a result as it stands is collected in the result's block; not when the result repeats it along a
+ * further dimension. */
+static int direct_result(const KernelInfo *ki, const IrValue *reduced, uint32_t dims) {
   for (const IrUse *u = reduced->uses; u; u = u->next)
     if (u->op->kind == IR_OP_YIELD) {
       for (int i = 0; i < ki->nstores; i++)
-        if (ki->store[i].kind == STORE_RESULT && ki->store[i].index == u->index) return i;
+        if (ki->store[i].kind == STORE_RESULT && ki->store[i].index == u->index &&
+            ki->store[i].dims == dims)
+          return i;
     }
   return -1;
 }
@@ -208,7 +211,7 @@ static bool place_reduce(KernelInfo *ki, int *phase_of_step, int i, bool allow_m
                                     .factor = {factor[0], factor[1]}};
     return true;
   }
-  int store = direct_result(ki, v);
+  int store = direct_result(ki, v, par);
   if (store < 0) store = add_store(ki, STORE_STAGE, -1, v, v->type->dtype, par);
   return store >= 0 && add_target(ki, phase_of_step, phase, par, red, v, store);
 }

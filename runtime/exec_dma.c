@@ -24,7 +24,7 @@ static bool check_axis(NpurtModel *m, const IsaDesc *d, DmaMode mode, DmaBox *b,
     return rt_trap(m, "E-bounds", "axis %d: coordinate %lld with extent %lld is not usable", a,
                    (long long)coord, (long long)extent);
   bool inside = coord >= 0 && end <= extent;
-  if (!inside && mode != DMA_CLIP)
+  if (!inside && mode == DMA_PLAIN)
     return rt_trap(
         m, "E-bounds",
         "axis %d: elements %lld..%lld are outside the tensor's %lld; use %s where that is meant", a,
