@@ -13,6 +13,10 @@ typedef struct {
   const char *model;               /* which model of the file; NULL: the only one, or the last */
   const char *const *weight_files; /* searched before those the model names; may be empty */
   size_t nweight_files;
+  /* Like defines, "NAME=text": the text is read as what the parameter's default is, an integer, a
+   * real, true or false, an element type, or itself. */
+  const char *const *settings;
+  size_t nsettings;
 } MdlOptions;
 /* Reads path ("-": standard input) and everything it imports into a module with one graph-level
  * function. Function arguments are the model's inputs by name, result_names its outputs. NULL after

@@ -168,6 +168,8 @@ void exec_block(Lower *l, NodeList body);
 void exec_weight(Lower *l, const Node *n);
 void exec_state(Lower *l, const Node *n);
 void state_assign(Lower *l, Binding *b, const Node *index, Value v, SrcLoc loc);
+/* The model's parameters, from the options or their defaults. */
+void params_bind(Lower *l, const Node *model, const MdlOptions *o);
 /* Pushes the hints of a statement; returns what to restore l->hints to. */
 ActiveHint *hints_push(Lower *l, NodeList hints);
 /* Place of the i-th value a scope returns. */

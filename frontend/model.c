@@ -41,71 +41,6 @@ Value check_declared(Lower *l, Value v, const Node *decl, const IrType *type, co
   return value_poison();
 }
 
-/* ---- parameters ---- */
-
-static const MdlDefine *find_define(const MdlOptions *o, const char *name) {
-  const MdlDefine *found = NULL; /* the last one counts */
-  for (size_t i = 0; o && i < o->ndefines; i++)
-    if (strcmp(o->defines[i].name, name) == 0) found = &o->defines[i];
-  return found;
-}
-
-static void check_defines(Lower *l, const Node *model, const MdlOptions *o) {
-  const char **names = ARENA_ARRAY(l->arena, const char *, model->list2.n + 1);
-  size_t n = 0;
-  NODE_EACH(p, model->list2) names[n++] = p->name;
-  for (size_t i = 0; o && i < o->ndefines; i++) {
-    bool known = false;
-    for (size_t j = 0; j < n; j++) known |= strcmp(names[j], o->defines[i].name) == 0;
-    if (known) continue;
-    const char *near = str_nearest(o->defines[i].name, names, n);
-    if (near)
-      lower_error(l, model->loc, "E-param",
-                  "-D %s: the model `%s` has no such parameter; did you mean `%s`?",
-                  o->defines[i].name, model->name, near);
-    else
-      lower_error(l, model->loc, "E-param",
-                  "-D %s: the model `%s` has no such parameter; declare it with: with %s = ...",
-                  o->defines[i].name, model->name, o->defines[i].name);
-  }
-}
-
-/* The value given with -D, in the kind of the default. */
-static Value overridden(Lower *l, const Node *p, const MdlDefine *d, Value dflt) {
-  if (dflt.kind == VALUE_REAL) return value_real((double)d->value);
-  if (dflt.kind == VALUE_BOOL && (d->value == 0 || d->value == 1)) return value_bool(d->value == 1);
-  if (dflt.kind == VALUE_INT || dflt.kind == VALUE_POISON) return value_int(d->value);
-  lower_error(l, p->loc, "E-param", "-D %s=%lld: this parameter is %s", p->name,
-              (long long)d->value,
-              dflt.kind == VALUE_BOOL ? "a boolean, 0 or 1" : "not an integer");
-  return value_poison();
-}
-
-static void bind_params(Lower *l, const Node *model, const MdlOptions *o) {
-  check_defines(l, model, o);
-  NODE_EACH(p, model->list2) {
-    const Binding *old = scope_find(l->scope, p->name);
-    const MdlDefine *d = find_define(o, p->name);
-    if (old) {
-      lower_error(l, p->loc, "E-duplicate", "the parameter `%s` is defined twice", p->name);
-      lower_note(l, old->loc, "first defined here");
-      continue;
-    }
-    Value v = p->a ? eval_one(l, p->a) : value_poison();
-    if (v.kind == VALUE_TENSOR) {
-      lower_error(l, p->a->loc, "E-const", "a parameter is known at compile time, found a tensor");
-      v = value_poison();
-    }
-    if (d)
-      v = overridden(l, p, d, v);
-    else if (!p->a)
-      lower_error(l, p->loc, "E-param", "the parameter `%s` has no default; give it with -D %s=...",
-                  p->name, p->name);
-    v.from = p->loc;
-    scope_bind(l, p->name, BIND_PARAM, v, p->loc, p);
-  }
-}
-
 /* ---- inputs and outputs ---- */
 
 static void bind_inputs(Lower *l, const Node *model) {
@@ -209,7 +144,7 @@ static void lower_model(Lower *l, const Node *model, const MdlOptions *o) {
   scope_push(l, &scope, model, model->loc);
   for (Global *g = l->program->globals; g; g = g->hh.next)
     if (g->decl->kind == NODE_CONST) eval_global(l, g);
-  bind_params(l, model, o);
+  params_bind(l, model, o);
   bind_inputs(l, model);
   output_types(l, model, types);
   open_weights(l, model, o);

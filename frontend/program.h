@@ -4,6 +4,11 @@
 #include "frontend/ast.h"
 #include "frontend/value.h"
 
+#include <stdlib.h>
+
+#define uthash_malloc(n) mem_alloc(n)
+#define uthash_free(p, n) mem_free(p)
+#define uthash_fatal(msg) abort()
 #include <uthash.h>
 
 typedef struct Global {

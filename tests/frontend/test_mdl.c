@@ -9,7 +9,7 @@
 typedef struct {
   Arena *arena;
   MdlDefine defines[8];
-  const char *weights[8];
+  const char *weights[8], *settings[8];
   MdlOptions options;
   bool locations;
 } Arguments;
@@ -17,6 +17,7 @@ typedef struct {
 static bool parse_arguments(const TextCase *c, Arguments *a, StrBuf *why) {
   a->options.defines = a->defines;
   a->options.weight_files = a->weights;
+  a->options.settings = a->settings;
   for (int i = 0; i < c->argc; i++) {
     const char *arg = c->argv[i], *value = i + 1 < c->argc ? c->argv[i + 1] : "";
     if (strcmp(arg, "--locations") == 0) {
@@ -29,6 +30,8 @@ static bool parse_arguments(const TextCase *c, Arguments *a, StrBuf *why) {
       MdlDefine *d = &a->defines[a->options.ndefines++ % 8];
       if (!eq || !parse_i64(eq + 1, &d->value)) return false;
       d->name = arena_strndup(a->arena, value, (size_t)(eq - value));
+    } else if (strcmp(arg, "--set") == 0) {
+      a->settings[a->options.nsettings++ % 8] = value;
     } else if (strcmp(arg, "--model") == 0) {
       a->options.model = value;
     } else if (strcmp(arg, "--weights") == 0) {
