@@ -50,6 +50,7 @@ struct Check {
   unsigned nfound, errors;
   Range *loaded; /* DRAM bytes that hold something at start, sorted, disjoint */
   size_t nloaded;
+  int32_t *sums; /* accumulators before a multiply; a lazy mapping, only its rows are touched */
 };
 
 Device *check_device(const Check *c) {
@@ -256,29 +257,46 @@ void check_access(Check *c, RtSpace space, int64_t addr, int64_t bytes, bool wri
   shadow_set(&c->written[space], at, n, c->now);
 }
 
-/* An accumulator row before and after; |sum of one plane| < 2^31, so a wrap shows as a change
- * against the sign. */
-void check_overflow(Check *c, const RowsView *v, const int32_t *before, int64_t n) {
-  NpurtModel *m = c->m;
-  const int32_t *after = (const int32_t *)(const void *)m->dev.acc;
-  uint32_t pc = c->instances[c->now].pc;
+/* Calls visit for the first accumulator word of every row, until it says to stop. */
+static void each_row(Check *c, const RowsView *v, int64_t n,
+                     bool (*visit)(Check *, int64_t, int64_t)) {
   for (int64_t i = 0; i < v->m[0]; i++)
     for (int64_t j = 0; j < v->m[1]; j++)
-      for (int64_t k = 0; k < v->m[2]; k++) {
-        int64_t w = v->acc + i * v->astride[0] + j * v->astride[1] + k * v->astride[2];
-        for (int64_t x = w; x < w + n; x++) {
-          int32_t delta = (int32_t)((uint32_t)after[x] - (uint32_t)before[x]);
-          if ((delta >= 0) == (after[x] >= before[x])) continue;
-          if (!new_finding(c, FIND_OVERFLOW, pc, 0)) return;
-          StrBuf b = {0};
-          rt_describe(m, pc, &b);
-          diag_warning(m->diag, rt_loc(m, pc), "W-overflow",
-                       "%s: accumulator word %lld overflows 32 bits (%d plus %d wraps to %d)",
-                       b.data, (long long)x, before[x], delta, after[x]);
-          strbuf_free(&b);
+      for (int64_t k = 0; k < v->m[2]; k++)
+        if (!visit(c, v->acc + i * v->astride[0] + j * v->astride[1] + k * v->astride[2], n))
           return;
-        }
-      }
+}
+
+static bool row_save(Check *c, int64_t word, int64_t n) {
+  memcpy(c->sums + word, c->m->dev.acc + 4 * word, (size_t)n * sizeof(int32_t));
+  return true;
+}
+
+/* |sum of one plane| < 2^31, so a wrap shows as a change against the sign of the difference. */
+static bool row_compare(Check *c, int64_t word, int64_t n) {
+  NpurtModel *m = c->m;
+  const int32_t *after = (const int32_t *)(const void *)m->dev.acc, *before = c->sums;
+  uint32_t pc = c->instances[c->now].pc;
+  for (int64_t x = word; x < word + n; x++) {
+    int32_t delta = (int32_t)((uint32_t)after[x] - (uint32_t)before[x]);
+    if ((delta >= 0) == (after[x] >= before[x])) continue;
+    if (!new_finding(c, FIND_OVERFLOW, pc, 0)) return false;
+    StrBuf b = {0};
+    rt_describe(m, pc, &b);
+    diag_warning(m->diag, rt_loc(m, pc), "W-overflow",
+                 "%s: accumulator word %lld overflows 32 bits (%d plus %d wraps to %d)", b.data,
+                 (long long)x, before[x], delta, after[x]);
+    strbuf_free(&b);
+    return false;
+  }
+  return true;
+}
+
+void check_sums_before(Check *c, const RowsView *v, int64_t n) {
+  each_row(c, v, n, row_save);
+}
+void check_sums_after(Check *c, const RowsView *v, int64_t n) {
+  each_row(c, v, n, row_compare);
 }
 
 /* ---- what DRAM holds at start ---- */
@@ -339,8 +357,9 @@ Check *check_new(NpurtModel *m) {
     ok = shadow_init(&c->written[s], size[s]) && ok;
     for (int e = 0; e < ENGINE_COUNT; e++) ok = shadow_init(&c->read[s][e], size[s]) && ok;
   }
+  c->sums = device_map(m->dev.acc_size);
   find_loaded(c);
-  if (ok) return c;
+  if (ok && c->sums) return c;
   check_free(c);
   return NULL;
 }
@@ -356,6 +375,7 @@ void check_free(Check *c) {
   mem_free(c->room.ring);
   mem_free(c->instances);
   mem_free(c->loaded);
+  device_unmap(c->sums, c->m->dev.acc_size);
   mem_free(c);
 }
 

@@ -14,7 +14,7 @@ static size_t mapped(size_t bytes) {
   return (bytes + RT_SLACK + GUARD - 1) / GUARD * GUARD;
 }
 
-static void *map_zero(size_t bytes) {
+void *device_map(size_t bytes) {
   size_t size = mapped(bytes);
   uint8_t *p =
       mmap(NULL, size + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -24,8 +24,8 @@ static void *map_zero(size_t bytes) {
   return NULL;
 }
 
-static void unmap(uint8_t *p, size_t bytes) {
-  if (p) munmap(p - GUARD, mapped(bytes) + 2 * GUARD);
+void device_unmap(void *p, size_t bytes) {
+  if (p) munmap((uint8_t *)p - GUARD, mapped(bytes) + 2 * GUARD);
 }
 
 /* A large segment that lies in the file as it lies in DRAM, page by page, is mapped copy-on-write
@@ -68,9 +68,9 @@ bool device_init(NpurtModel *m, const char *path, const char **why) {
   d->dram_size = (size_t)m->img.dram_bytes;
   d->spm_size = (size_t)mc->spm_bytes;
   d->acc_size = (size_t)(mc->acc_rows * mc->mxu_cols) * 4;
-  d->dram = map_zero(d->dram_size);
-  d->spm = map_zero(d->spm_size);
-  d->acc = map_zero(d->acc_size);
+  d->dram = device_map(d->dram_size);
+  d->spm = device_map(d->spm_size);
+  d->acc = device_map(d->acc_size);
   if (!d->dram || !d->spm || !d->acc) return false;
   d->nplanes = (uint32_t)mc->mxu_planes + 1;
   d->planes = mem_alloc(d->nplanes * sizeof(RtPlane));
@@ -88,9 +88,9 @@ bool device_init(NpurtModel *m, const char *path, const char **why) {
 
 void device_free(NpurtModel *m) {
   Device *d = &m->dev;
-  unmap(d->dram, d->dram_size);
-  unmap(d->spm, d->spm_size);
-  unmap(d->acc, d->acc_size);
+  device_unmap(d->dram, d->dram_size);
+  device_unmap(d->spm, d->spm_size);
+  device_unmap(d->acc, d->acc_size);
   for (uint32_t i = 0; d->planes && i < d->nplanes; i++) {
     mem_free(d->planes[i].raw);
     mem_free(d->planes[i].s8);

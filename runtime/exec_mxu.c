@@ -282,12 +282,9 @@ static bool mm_mul(NpurtModel *m, const IsaDesc *d, bool pop, bool acc) {
   }
   check_rows(m->check, &v, (int64_t)es, p->n, acc);
   bool watch = acc && !f32;
-  size_t bytes = watch ? m->dev.acc_dirty : 0;
-  int32_t *before = watch ? mem_alloc(bytes) : NULL;
-  if (watch) memcpy(before, m->dev.acc, bytes);
+  if (watch) check_sums_before(m->check, &v, p->n);
   multiply(&u);
-  if (watch) check_overflow(m->check, &v, before, p->n);
-  mem_free(before);
+  if (watch) check_sums_after(m->check, &v, p->n);
   return true;
 }
 

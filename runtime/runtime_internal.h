@@ -183,6 +183,10 @@ uint64_t rt_io_bytes(const IsaIo *io);
 /* device.c */
 bool device_init(NpurtModel *m, const char *path, const char **why);
 void device_free(NpurtModel *m);
+/* Zero bytes that cost nothing until touched, RT_SLACK more behind them, guard pages around; NULL
+ * on failure. */
+void *device_map(size_t bytes);
+void device_unmap(void *p, size_t bytes); /* p may be NULL */
 void device_start(NpurtModel *m); /* before a run: registers, semaphores, SPM, ACC, planes */
 void device_reload_dram(NpurtModel *m);
 void device_touch_spm(NpurtModel *m, int64_t end);
@@ -253,7 +257,9 @@ void check_access(Check *c, RtSpace space, int64_t addr, int64_t bytes, bool wri
 void check_dma(Check *c, const DmaBox *box);
 void check_plane(Check *c, const RowsView *v, int64_t n, int64_t nstride, int64_t elsize);
 void check_rows(Check *c, const RowsView *v, int64_t elsize, int64_t n, bool acc);
-void check_overflow(Check *c, const RowsView *v, const int32_t *before, int64_t n);
+/* Around an accumulating s8 multiply: sums that wrap. */
+void check_sums_before(Check *c, const RowsView *v, int64_t n);
+void check_sums_after(Check *c, const RowsView *v, int64_t n);
 void check_vx(Check *c, const IsaVprog *p, const IsaDesc *d);
 Device *check_device(const Check *c);
 NpurtModel *check_model(const Check *c);
