@@ -126,10 +126,30 @@ double rng_uniform(Rng *r) {
   return (double)(rng_u64(r) >> 11) * 0x1p-53;
 }
 
+/* Standard normal quantile of 0 < p < 1, about 7 digits: M. J. Wichura, Algorithm AS 241 (PPND7),
+ * Applied Statistics 37(3), 1988. */
+static double normal_quantile(double p) {
+  double q = p - 0.5, r, z;
+  if (fabs(q) <= 0.425) {
+    r = 0.180625 - q * q;
+    return q * (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179) /
+           (((67.187563600 * r + 78.757757664) * r + 17.895169469) * r + 1);
+  }
+  r = sqrt(-log(q < 0 ? p : 1 - p));
+  if (r <= 5) {
+    r -= 1.6;
+    z = (((0.17023821103 * r + 1.3067284816) * r + 2.7568153900) * r + 1.4234372777) /
+        ((0.12021132975 * r + 0.73700164250) * r + 1);
+  } else {
+    r -= 5;
+    z = (((0.017337203997 * r + 0.42868294337) * r + 3.0812263860) * r + 6.6579051150) /
+        ((0.012258202635 * r + 0.24197894225) * r + 1);
+  }
+  return q < 0 ? -z : z;
+}
+
 double rng_normal(Rng *r) {
-  double u = 1.0 - rng_uniform(r); /* (0, 1]: log stays finite */
-  double v = rng_uniform(r);
-  return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+  return normal_quantile(((double)(rng_u64(r) >> 11) + 0.5) * 0x1p-53); /* never 0 or 1 */
 }
 
 int64_t rng_range(Rng *r, int64_t lo, int64_t hi) {
