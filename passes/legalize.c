@@ -113,7 +113,7 @@ static void own_storage(PassContext *pc, IrFunc *f) {
   int nwrites = 0;
   for (IrOp *op = f->body->first; op; op = op->next)
     if (op->kind == IR_OP_STATE_WRITE) writes[nwrites++] = op;
-  for (int i = 0; i < nwrites; i++) claims[n++].root = write_last(pc, f, writes[i], claims, n);
+  for (int i = 0; i < nwrites; i++, n++) claims[n].root = write_last(pc, f, writes[i], claims, n);
 }
 
 /* ---- index
