@@ -86,8 +86,12 @@ void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_nam
 start: START_FILE decls | START_EXPR expr { p->expr = $2; };
 
 decls: %empty | decls END
-     | decls decl END { if ($2) node_append(&p->decls, $2); p->calls = (NodeList){0}; }
-     | decls error END { yyerrok; }
+     | decls decl END {
+         node_append(&p->decls, $2);
+         p->calls = (NodeList){0};
+         if ($2->kind != NODE_CONST && $2->kind != NODE_WEIGHTS) p->between = false;
+       }
+     | decls error END { p->between = true; yyerrok; }
      | decls error block END { p->calls = (NodeList){0}; yyerrok; }
      ;
 

@@ -85,6 +85,8 @@ static void suspect_statement(Parser *p) {
 
 void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_name,
                          const char *const *expected, int nexpected, bool expression) {
+  /* Outside of all declarations one complaint is enough until the next one begins. */
+  if (p->between && listed("`model`", expected, (size_t)nexpected)) return;
   StrBuf text = {0};
   bool end = strcmp(found_name, "end of line") == 0 || found == 0 || p->last == TOK_MODEL ||
              p->last == TOK_FN || p->last == TOK_IMPORT;
@@ -113,7 +115,7 @@ void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_nam
 }
 
 void parser_close_brackets(Parser *p) {
-  while (p->open > 0 && p->stack[p->open - 1].token != '{') p->open--;
+  while (p->open > 0 && p->stack[p->open - 1].token != '{') p->open--, p->orphans++;
 }
 
 /* ---- line ends ---- */
@@ -205,8 +207,8 @@ static ReadToken scan(Parser *p) {
   ReadToken t = {0};
   if (p->nahead > 0) {
     t = p->ahead[0];
-    p->ahead[0] = p->ahead[1];
     p->nahead--;
+    memmove(p->ahead, p->ahead + 1, (size_t)p->nahead * sizeof *p->ahead);
     return t;
   }
   MDL_YYSTYPE value = {0};
@@ -214,6 +216,12 @@ static ReadToken scan(Parser *p) {
   if (t.token == 0) t.loc = (SrcLoc){p->label, p->line, p->col, p->line, p->col};
   memcpy(&t.value, &value, sizeof t.value);
   return t;
+}
+
+static void unread(Parser *p, ReadToken t) {
+  memmove(p->ahead + 1, p->ahead, (size_t)p->nahead * sizeof *p->ahead);
+  p->ahead[0] = t;
+  p->nahead++;
 }
 
 static bool is_newline(ReadToken t) {
@@ -256,6 +264,7 @@ static void track_brackets(Parser *p, int token, SrcLoc loc) {
       p->too_deep = true;
   } else if (token == '}') {
     parser_close_brackets(p);
+    p->orphans = 0;
     if (p->open > 0) p->open--;
   } else if ((token == ')' || token == ']') && in_brackets(p))
     p->open--;
@@ -272,6 +281,23 @@ static void track_names(Parser *p, int token) {
   }
 }
 
+static bool begins_declaration(int token) {
+  return token == TOK_FN || token == TOK_MODEL || token == TOK_IMPORT;
+}
+
+/* What is handed on before a declaration: inside a block its `}`, which is missing; then a line's
+ * end. */
+static ReadToken end_declaration(Parser *p, ReadToken t) {
+  parser_close_brackets(p);
+  if (p->open > 0) {
+    parser_error(p, t.loc, "expected `}` before this declaration");
+    diag_note(p->pc->diag, p->stack[p->open - 1].loc, "this `{` is not closed");
+  }
+  unread(p, t);
+  t.token = p->open > 0 ? '}' : TOK_END;
+  return t;
+}
+
 int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p) {
   int token;
   if (p->start_token) {
@@ -285,10 +311,15 @@ int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p) {
   ReadToken t;
   for (;;) {
     t = scan(p);
+    if (p->orphans > 0 && (t.token == ')' || t.token == ']') && !in_brackets(p)) {
+      p->orphans--;
+      continue;
+    }
     if (!is_newline(t)) break;
     t.loc.end_line = t.loc.line, t.loc.end_col = t.loc.col + 1;
     if (!p->expression && newline_counts(p)) break;
   }
+  if (begins_declaration(t.token) && (p->open > 0 || p->last == '}')) t = end_declaration(p, t);
   token = t.token;
   *loc = t.loc;
   memcpy(value, &t.value, sizeof t.value);
@@ -296,9 +327,7 @@ int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p) {
   if ((token == '}' || token == 0) && !p->expression && p->last != TOK_END && p->last != '{' &&
       p->last != TOK_START_FILE) {
     p->ended_by_file = token == 0;
-    p->ahead[1] = p->ahead[0];
-    p->ahead[0] = t;
-    p->nahead++;
+    unread(p, t);
     token = TOK_END;
   }
   if (token == 0) p->ended_by_file = true;

@@ -31,7 +31,7 @@ typedef struct Parser {
   const char *last_name, *prev_name; /* text of the last token and of the one before, when names */
   bool ended_by_file;                /* the end of the file was reached */
   bool expression;                   /* parsing one expression, not a file */
-  ReadToken ahead[2];                /* read but not handed on yet */
+  ReadToken ahead[4];                /* read but not handed on yet */
   int nahead;
   int open;
   OpenBracket stack[MAX_OPEN];
@@ -43,6 +43,8 @@ typedef struct Parser {
   NodeList line_names; /* names since the statement began */
   NodeList suspects;   /* names of statements that were dropped: they may have been defined there */
   bool dropping;
+  int orphans;  /* brackets closed by force: their closing ones may still come */
+  bool between; /* in text no declaration could be made of, reported */
   bool failed, aborted, too_deep;
 } Parser;
 

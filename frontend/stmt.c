@@ -210,9 +210,7 @@ static void exec_hinted(Lower *l, const Node *n) {
 }
 
 static void exec_unused(Lower *l, const Node *n) {
-  const Node *e = n->list.first;
-  if (e->kind == NODE_BROKEN) return;
-  eval(l, e);
+  if (eval(l, n->list.first).kind == VALUE_POISON) return;
   lower_error(l, n->loc, "E-unused", "this value is not used; assign it to a name, or return it");
 }
 
