@@ -133,7 +133,8 @@ static int run(const Fuzz *f) {
   for (; f->count < 0 || n < f->count; n++) {
     Trial t;
     set_up(&t, f, f->seed + (uint64_t)n);
-    if (f->verbose) printf("seed %llu\n%s", (unsigned long long)t.seed, t.gen.text.data), fflush(stdout);
+    if (f->verbose)
+      printf("seed %llu\n%s", (unsigned long long)t.seed, t.gen.text.data), fflush(stdout);
     bool ok = run_trial(&t, f);
     if (!ok) report(&t), bad++;
     strbuf_free(&t.why);
