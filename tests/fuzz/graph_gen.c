@@ -1,5 +1,5 @@
 /* Random models: values, inputs, weights, the frame around the statements. */
-#include "tests/fuzz/graph_gen.h"
+#include "tests/fuzz/graph_ops.h"
 #include <math.h>
 #include <string.h>
 
@@ -140,17 +140,24 @@ static void write_text(Gen *g) {
   strbuf_puts(&g->text, "\n}\n");
 }
 
+#define X(name, weight) {gen_make_##name, weight},
+static const struct {
+  bool (*make)(Gen *g);
+  int weight;
+} ops[] = {GEN_OPS(X)};
+#undef X
+
 void gen_model(Gen *g, uint64_t seed, int size) {
   *g = (Gen){0};
   rng_seed(&g->rng, seed);
   first_inputs(g);
   int total = 0, made = 0;
-  for (int i = 0; i < gen_nops; i++) total += gen_ops[i].weight;
+  for (size_t i = 0; i < NPU_COUNTOF(ops); i++) total += ops[i].weight;
   for (int tries = 0; made < size && tries < size * 20 && g->n < GEN_VALUES - 8; tries++) {
     int64_t at = gen_range(g, 0, total - 1);
     int k = 0;
-    while (at >= gen_ops[k].weight) at -= gen_ops[k++].weight;
-    made += gen_ops[k].make(g);
+    while (at >= ops[k].weight) at -= ops[k++].weight;
+    made += ops[k].make(g);
   }
   if (!made) {
     GenValue *x = &g->v[0];

@@ -24,6 +24,7 @@ typedef struct {
   GenValue v[GEN_VALUES];
   StrBuf inputs, body, text; /* text: the whole model */
   int nweights, nstates;
+  bool coarse; /* some value was rounded to bf16 after a float sum */
   int nout;
   int out[4]; /* values returned */
 } Gen;
@@ -33,15 +34,7 @@ typedef struct {
 void gen_model(Gen *g, uint64_t seed, int size);
 void gen_free(Gen *g);
 
-/* ---- for the operators (graph_ops.c) ---- */
-
-typedef bool GenOp(Gen *g); /* false: no operand fits */
-typedef struct {
-  GenOp *make;
-  int weight; /* how often, relative to the others */
-} GenOpRow;
-extern const GenOpRow gen_ops[];
-extern const int gen_nops;
+/* ---- for the operators (graph_ops.h): each returns false when no operand fits ---- */
 
 int64_t gen_range(Gen *g, int64_t lo, int64_t hi);
 bool gen_chance(Gen *g, double p);

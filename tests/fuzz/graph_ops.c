@@ -1,12 +1,12 @@
-/* One function per kind of operator: picks operands that fit, writes the statement, states the
- * result's type. */
-#include "tests/fuzz/graph_gen.h"
+/* Operators of random models: elementwise and rearrangement. A function picks operands that fit,
+ * writes the statement and states the result's type. */
+#include "tests/fuzz/graph_ops.h"
 #include <math.h>
 #include <string.h>
 
 /* ---- elementwise ---- */
 
-static bool make_unary(Gen *g) {
+bool gen_make_unary(Gen *g) {
   static const struct {
     const char *text;
     double mag; /* 0: as the operand */
@@ -45,7 +45,7 @@ static bool make_unary(Gen *g) {
 }
 
 /* Jumps: only where both sides compute the very same argument. */
-static bool make_step(Gen *g) {
+bool gen_make_step(Gen *g) {
   GenValue *x = gen_pick(g, DT_F32, 0, GEN_RANK, true);
   if (!x) return false;
   static const char *const ops[] = {"floor(%s * 3)", "round(%s * 3)", "where(%s > 0.1, %s, 0.5)",
@@ -90,7 +90,7 @@ static bool partner(Gen *g, const GenValue *x, char name[24], double *mag, bool 
   return true;
 }
 
-static bool make_binary(Gen *g) {
+bool gen_make_binary(Gen *g) {
   GenValue *x = gen_pick(g, gen_chance(g, 0.85) ? DT_F32 : DT_S32, 1, GEN_RANK, false);
   if (!x) return false;
   GenValue a = *x;
@@ -111,7 +111,7 @@ static bool make_binary(Gen *g) {
   return gen_emit(g, a.dtype, a.rank, a.shape, m, exact, "%s", text);
 }
 
-static bool make_cast(Gen *g) {
+bool gen_make_cast(Gen *g) {
   static const DType from[] = {DT_F32, DT_S8, DT_S32, DT_S32};
   int k = (int)gen_range(g, 0, 3);
   GenValue *x = gen_pick(g, from[k], 0, GEN_RANK, k == 0);
@@ -125,7 +125,7 @@ static bool make_cast(Gen *g) {
   }
 }
 
-static bool make_compare(Gen *g) {
+bool gen_make_compare(Gen *g) {
   GenValue *x = gen_pick(g, DT_F32, 1, GEN_RANK, true);
   if (!x) return false;
   static const char *const ops[] = {"<", "<=", ">", ">=", "==", "!="};
@@ -133,212 +133,69 @@ static bool make_compare(Gen *g) {
                   ops[gen_range(g, 0, 5)]);
 }
 
-/* ---- products ---- */
-
-static double fan(int64_t k) {
-  return 1 / sqrt((double)k);
-}
-
-static bool make_matmul(Gen *g) {
-  GenValue *x = gen_pick(g, DT_F32, 2, 4, false);
+/* A mask chooses between two values of its shape. */
+bool gen_make_mask(Gen *g) {
+  GenValue *x = gen_pick(g, DT_F32, 1, GEN_RANK, true);
   if (!x) return false;
   GenValue a = *x;
-  int64_t k = a.shape[a.rank - 1], n = gen_dim(g), shape[GEN_RANK];
-  if (gen_elements(a.rank, a.shape) * n > GEN_WORK) return false;
-  memcpy(shape, a.shape, sizeof shape);
-  shape[a.rank - 1] = n;
-  bool turned = gen_chance(g, 0.5);
-  int64_t w[] = {turned ? n : k, turned ? k : n};
-  char b[48];
-  if (gen_elements(2, w) > GEN_ELEMENTS) return false;
-  if (gen_chance(g, 0.75))
-    gen_weight(g, 2, w, fan(k), b);
-  else {
-    GenValue *in = gen_input(g, DT_F32, 2, w);
-    if (!in) return false;
-    in->used = true;
-    snprintf(b, sizeof b, "(%s * %.3f)", in->name, fan(k));
+  int64_t row = a.shape[a.rank - 1];
+  char w[24];
+  gen_weight(g, 1, &row, 0.5, w);
+  return gen_emit(g, DT_F32, a.rank, a.shape, a.mag + 1, true, "where(%s >= %s, %s, %s * 2)",
+                  a.name, w, a.name, w);
+}
+
+bool gen_make_quantize(Gen *g) {
+  GenValue *x = gen_pick(g, DT_F32, 1, GEN_RANK, true);
+  if (!x) return false;
+  GenValue a = *x;
+  int zero = (int)gen_range(g, -20, 20);
+  GenValue *q = gen_emit(g, DT_S8, a.rank, a.shape, 128, true,
+                         "quantize(%s, scale = 0.03, zero_point = %d)", a.name, zero);
+  if (!q || gen_chance(g, 0.4)) return q;
+  q->used = true;
+  return gen_emit(g, DT_F32, a.rank, a.shape, a.mag, true,
+                  "dequantize(%s, scale = 0.03, zero_point = %d)", q->name, zero);
+}
+
+/* Stays bf16 through a few elementwise operators. */
+bool gen_make_bf16(Gen *g) {
+  static const char *const ops[] = {"tanh(%s)",
+                                    "relu(%s)",
+                                    "%s * %s",
+                                    "%s + %s",
+                                    "gelu(%s)",
+                                    "max(%s, -%s)",
+                                    "exp(clip(%s, -4, 1))"};
+  GenValue *x = gen_pick(g, DT_F32, 1, GEN_RANK, true);
+  if (!x) return false;
+  GenValue a = *x;
+  GenValue *b = gen_emit(g, DT_BF16, a.rank, a.shape, a.mag, true, "cast(%s, bf16)", a.name);
+  for (int64_t n = gen_range(g, 0, 2); b && n > 0; n--) {
+    const char *op = ops[gen_range(g, 0, (int64_t)NPU_COUNTOF(ops) - 1)], *first = strstr(op, "%s"),
+               *second = strstr(first + 2, "%s");
+    char text[96];
+    b->used = true;
+    if (!second)
+      snprintf(text, sizeof text, "%.*s%s%s", (int)(first - op), op, b->name, first + 2);
+    else
+      snprintf(text, sizeof text, "%.*s%s%.*s%s%s", (int)(first - op), op, b->name,
+               (int)(second - first - 2), first + 2, b->name, second + 2);
+    b = gen_emit(g, DT_BF16, a.rank, a.shape, b->mag * 2, true, "%s", text);
   }
-  return gen_emit(g, DT_F32, a.rank, shape, a.mag, false, "%s @ %s%s", a.name, b,
-                  turned ? "'" : "");
-}
-
-/* x x' over the last two axes: attention's shape. */
-static bool make_self_product(Gen *g) {
-  GenValue *x = gen_pick(g, DT_F32, 2, 4, false);
-  if (!x) return false;
-  int64_t shape[GEN_RANK], k = x->shape[x->rank - 1], m = x->shape[x->rank - 2];
-  memcpy(shape, x->shape, sizeof shape);
-  bool other = gen_chance(g, 0.5);
-  shape[x->rank - 1] = other ? k : m;
-  shape[x->rank - 2] = other ? k : m;
-  if (gen_elements(x->rank, shape) * (other ? m : k) > GEN_WORK) return false;
-  return gen_emit(g, DT_F32, x->rank, shape, x->mag * x->mag, false,
-                  "matmul(%s, %s, %s = true) * %.4f", x->name, x->name,
-                  other ? "transpose_a" : "transpose_b", 1.0 / (double)(other ? m : k));
-}
-
-static bool make_integer_product(Gen *g) {
-  GenValue *x = gen_pick(g, DT_S8, 2, 3, false);
-  if (!x) return false;
-  GenValue a = *x;
-  int64_t k = a.shape[a.rank - 1], n = gen_dim(g), w[] = {k, n}, shape[GEN_RANK];
-  if (gen_elements(a.rank, a.shape) * n > GEN_WORK || k * n > GEN_ELEMENTS) return false;
-  memcpy(shape, a.shape, sizeof shape);
-  shape[a.rank - 1] = n;
-  GenValue *b = gen_input(g, DT_S8, 2, w);
-  if (!b) return false;
+  if (!b || gen_chance(g, 0.3)) return b;
   b->used = true;
-  return gen_emit(g, DT_S32, a.rank, shape, 1e4, true, "%s @ %s", a.name, b->name);
-}
-
-static bool make_linear(Gen *g) {
-  GenValue *x = gen_pick(g, DT_F32, 2, 4, false);
-  if (!x) return false;
-  GenValue a = *x;
-  int64_t k = a.shape[a.rank - 1], n = gen_dim(g), w[] = {n, k}, shape[GEN_RANK];
-  if (gen_elements(a.rank, a.shape) * n > GEN_WORK || n * k > GEN_ELEMENTS) return false;
-  memcpy(shape, a.shape, sizeof shape);
-  shape[a.rank - 1] = n;
-  char wn[24], bn[24];
-  gen_weight(g, 2, w, fan(k), wn);
-  gen_weight(g, 1, &n, 0.3, bn);
-  return gen_emit(g, DT_F32, a.rank, shape, a.mag + 0.3, false, "linear(%s, %s, bias = %s)", a.name,
-                  wn, bn);
-}
-
-/* A value as an image: its own rank 4, or reshaped. */
-static bool image(Gen *g, GenValue *out) {
-  GenValue *x = gen_pick(g, DT_F32, 4, 4, false);
-  if (!x && (x = gen_pick(g, DT_F32, 3, 3, false))) {
-    int64_t shape[] = {1, x->shape[0], x->shape[1], x->shape[2]};
-    x = gen_emit(g, DT_F32, 4, shape, x->mag, x->exact, "reshape(%s, [1, %lld, %lld, %lld])",
-                 x->name, (long long)shape[1], (long long)shape[2], (long long)shape[3]);
-    if (x) x->used = true;
-  }
-  if (x) *out = *x;
-  return x != NULL;
-}
-
-static int64_t window(int64_t size, int64_t pads, int64_t k, int64_t dilation, int64_t stride) {
-  int64_t room = size + pads - dilation * (k - 1) - 1;
-  return room < 0 ? 0 : room / stride + 1;
-}
-
-static bool make_conv(Gen *g) {
-  GenValue x;
-  if (!image(g, &x)) return false;
-  int64_t c = x.shape[1], groups = 1;
-  if (gen_chance(g, 0.3))
-    groups = c;
-  else if (c % 2 == 0 && gen_chance(g, 0.3))
-    groups = 2;
-  int64_t o = groups * (groups == c ? gen_range(g, 1, 2) : gen_range(g, 1, 8)),
-          w[] = {o, c / groups, gen_range(g, 1, 4), gen_range(g, 1, 4)};
-  int64_t s[2], d[2], p[4];
-  for (int i = 0; i < 2; i++) s[i] = gen_range(g, 1, 3), d[i] = gen_range(g, 1, 2);
-  for (int i = 0; i < 4; i++) p[i] = gen_range(g, 0, 2);
-  int64_t shape[] = {x.shape[0], o, window(x.shape[2], p[0] + p[2], w[2], d[0], s[0]),
-                     window(x.shape[3], p[1] + p[3], w[3], d[1], s[1])};
-  if (shape[2] < 1 || shape[3] < 1 || gen_elements(4, w) > GEN_ELEMENTS ||
-      gen_elements(4, shape) > GEN_ELEMENTS)
-    return false;
-  if (gen_elements(4, shape) * w[1] * w[2] * w[3] > GEN_WORK) return false;
-  char wn[24], bias[40] = "", bn[24];
-  gen_weight(g, 4, w, fan(w[1] * w[2] * w[3]), wn);
-  if (gen_chance(g, 0.7)) snprintf(bias, sizeof bias, ", bias = %s", gen_weight(g, 1, &o, 0.3, bn));
-  return gen_emit(g, DT_F32, 4, shape, x.mag + 0.3, false,
-                  "conv2d(%s, %s%s, stride = [%d, %d], pad = [%d, %d, %d, %d], dilation = [%d, "
-                  "%d], groups = %d)",
-                  x.name, wn, bias, (int)s[0], (int)s[1], (int)p[0], (int)p[1], (int)p[2],
-                  (int)p[3], (int)d[0], (int)d[1], (int)groups);
-}
-
-static bool make_pool(Gen *g) {
-  GenValue x;
-  if (!image(g, &x)) return false;
-  bool max = gen_chance(g, 0.6);
-  if (gen_chance(g, 0.2)) {
-    int64_t one[] = {x.shape[0], x.shape[1], 1, 1};
-    return gen_emit(g, DT_F32, 4, one, x.mag, false, "global_avg_pool(%s)", x.name);
-  }
-  int64_t k[2], s[2], p[2], shape[4] = {x.shape[0], x.shape[1]};
-  for (int i = 0; i < 2; i++) {
-    k[i] = gen_range(g, 1, 3), s[i] = gen_range(g, 1, 3), p[i] = gen_range(g, 0, k[i] / 2);
-    shape[2 + i] = window(x.shape[2 + i], 2 * p[i], k[i], 1, s[i]);
-    if (shape[2 + i] < 1) return false;
-  }
-  return gen_emit(g, DT_F32, 4, shape, x.mag, x.exact && max,
-                  "%s(%s, [%d, %d], stride = [%d, %d], pad = [%d, %d])",
-                  max ? "max_pool" : "avg_pool", x.name, (int)k[0], (int)k[1], (int)s[0], (int)s[1],
-                  (int)p[0], (int)p[1]);
-}
-
-/* ---- reductions and normalisations ---- */
-
-static bool make_reduce(Gen *g) {
-  DType t = gen_chance(g, 0.8) ? DT_F32 : DT_S32;
-  GenValue *x = gen_pick(g, t, 1, GEN_RANK, false);
-  if (!x) return false;
-  int axis = (int)gen_range(g, 0, x->rank - 1), rank = 0,
-      k = (int)gen_range(g, 0, t == DT_F32 ? 3 : 2);
-  bool keep = gen_chance(g, 0.5);
-  int64_t shape[GEN_RANK];
-  for (int i = 0; i < x->rank; i++)
-    if (i != axis || keep) shape[rank++] = i == axis ? 1 : x->shape[i];
-  if (rank == 0) return false;
-  static const char *const ops[] = {"reduce_max", "reduce_min", "sum", "mean"};
-  char scale[24] = "";
-  if (k == 2 && t == DT_F32) snprintf(scale, sizeof scale, " * %.4f", fan(x->shape[axis]));
-  return gen_emit(g, t, rank, shape, x->mag, x->exact && (k < 2 || t == DT_S32),
-                  "%s(%s, axis = %d, keep = %s)%s", ops[k], x->name, axis, keep ? "true" : "false",
-                  scale);
-}
-
-static bool make_argmax(Gen *g) {
-  GenValue *x = gen_pick(g, DT_F32, 2, GEN_RANK, true);
-  if (!x) return false;
-  int axis = (int)gen_range(g, 0, x->rank - 1), rank = 0;
-  int64_t shape[GEN_RANK];
-  for (int i = 0; i < x->rank; i++)
-    if (i != axis) shape[rank++] = x->shape[i];
-  return gen_emit(g, DT_S32, rank, shape, (double)x->shape[axis], true, "argmax(%s, axis = %d)",
-                  x->name, axis);
-}
-
-static bool make_norm(Gen *g) {
-  GenValue *x = gen_pick(g, DT_F32, 2, 4, false);
-  if (!x) return false;
-  GenValue a = *x;
-  int64_t c = a.shape[a.rank - 1];
-  char s[24], b[24], m[24], v[24];
-  int k = (int)gen_range(g, 0, 3);
-  if (k == 0)
-    return gen_emit(g, DT_F32, a.rank, a.shape, 1, false, "softmax(%s, axis = %d)", a.name,
-                    (int)gen_range(g, 0, a.rank - 1));
-  if (k == 3 && (a.rank != 4 || a.shape[1] < 1)) k = 1;
-  if (k == 3) {
-    gen_weight(g, 1, &a.shape[1], 0.5, s), gen_weight(g, 1, &a.shape[1], 0.5, b);
-    gen_weight(g, 1, &a.shape[1], 0.5, m), gen_positive_weight(g, 1, &a.shape[1], v);
-    return gen_emit(g, DT_F32, 4, a.shape, a.mag + 1, false,
-                    "batch_norm(%s, %s, %s, %s, %s, eps = 1e-3)", a.name, s, b, m, v);
-  }
-  gen_weight(g, 1, &c, 0.5, s), gen_weight(g, 1, &c, 0.5, b);
-  /* A generous eps: normalising nearly equal numbers would amplify rounding without bound. */
-  if (k == 1)
-    return gen_emit(g, DT_F32, a.rank, a.shape, 2, false, "layer_norm(%s, %s, %s, eps = 0.1)",
-                    a.name, s, b);
-  return gen_emit(g, DT_F32, a.rank, a.shape, 2, false, "rms_norm(%s, %s, eps = 0.1)", a.name, s);
+  return gen_emit(g, DT_F32, a.rank, a.shape, b->mag, true, "cast(%s, f32)", b->name);
 }
 
 /* ---- rearrangement ---- */
 
-static DType any_dtype(Gen *g) {
+DType gen_any_dtype(Gen *g) {
   return gen_chance(g, 0.75) ? DT_F32 : gen_chance(g, 0.5) ? DT_S8 : DT_S32;
 }
 
-static bool make_reshape(Gen *g) {
-  GenValue *x = gen_pick(g, any_dtype(g), 1, GEN_RANK, false);
+bool gen_make_reshape(Gen *g) {
+  GenValue *x = gen_pick(g, gen_any_dtype(g), 1, GEN_RANK, false);
   if (!x) return false;
   int64_t shape[GEN_RANK], n = gen_elements(x->rank, x->shape);
   int rank = (int)gen_range(g, 1, 4);
@@ -357,8 +214,8 @@ static bool make_reshape(Gen *g) {
   return gen_emit(g, x->dtype, rank, shape, x->mag, x->exact, "reshape(%s, [%s])", x->name, list);
 }
 
-static bool make_transpose(Gen *g) {
-  GenValue *x = gen_pick(g, any_dtype(g), 2, GEN_RANK, false);
+bool gen_make_transpose(Gen *g) {
+  GenValue *x = gen_pick(g, gen_any_dtype(g), 2, GEN_RANK, false);
   if (!x) return false;
   int64_t perm[GEN_RANK], shape[GEN_RANK];
   for (int i = 0; i < x->rank; i++) perm[i] = i;
@@ -375,8 +232,8 @@ static bool make_transpose(Gen *g) {
                   list);
 }
 
-static bool make_concat(Gen *g) {
-  GenValue *x = gen_pick(g, any_dtype(g), 1, GEN_RANK, false);
+bool gen_make_concat(Gen *g) {
+  GenValue *x = gen_pick(g, gen_any_dtype(g), 1, GEN_RANK, false);
   if (!x) return false;
   int axis = (int)gen_range(g, 0, x->rank - 1);
   GenValue *y = x;
@@ -395,8 +252,8 @@ static bool make_concat(Gen *g) {
                   "concat(%s, %s, axis = %d)", x->name, y->name, axis);
 }
 
-static bool make_slice(Gen *g) {
-  GenValue *x = gen_pick(g, any_dtype(g), 1, GEN_RANK, false);
+bool gen_make_slice(Gen *g) {
+  GenValue *x = gen_pick(g, gen_any_dtype(g), 1, GEN_RANK, false);
   if (!x) return false;
   char list[128] = "";
   int64_t shape[GEN_RANK];
@@ -410,8 +267,8 @@ static bool make_slice(Gen *g) {
   return gen_emit(g, x->dtype, x->rank, shape, x->mag, x->exact, "%s[%s]", x->name, list);
 }
 
-static bool make_pad(Gen *g) {
-  GenValue *x = gen_pick(g, any_dtype(g), 1, GEN_RANK, false);
+bool gen_make_pad(Gen *g) {
+  GenValue *x = gen_pick(g, gen_any_dtype(g), 1, GEN_RANK, false);
   if (!x) return false;
   char list[128] = "";
   int64_t shape[GEN_RANK];
@@ -425,8 +282,8 @@ static bool make_pad(Gen *g) {
                   x->name, list, dtype_is_float(x->dtype) ? "0.5" : "3");
 }
 
-static bool make_broadcast(Gen *g) {
-  GenValue *x = gen_pick(g, any_dtype(g), 1, GEN_RANK - 1, false);
+bool gen_make_broadcast(Gen *g) {
+  GenValue *x = gen_pick(g, gen_any_dtype(g), 1, GEN_RANK - 1, false);
   if (!x) return false;
   int64_t shape[GEN_RANK] = {gen_range(g, 1, 4)};
   char list[96];
@@ -439,8 +296,8 @@ static bool make_broadcast(Gen *g) {
                   list);
 }
 
-static bool make_gather(Gen *g) {
-  GenValue *x = gen_pick(g, any_dtype(g), 1, GEN_RANK, false);
+bool gen_make_gather(Gen *g) {
+  GenValue *x = gen_pick(g, gen_any_dtype(g), 1, GEN_RANK, false);
   if (!x) return false;
   GenValue a = *x;
   int axis = (int)gen_range(g, 0, a.rank - 1);
@@ -453,7 +310,7 @@ static bool make_gather(Gen *g) {
                        a.name, i->name, axis);
 }
 
-static bool make_state(Gen *g) {
+bool gen_make_state(Gen *g) {
   GenValue *x = gen_pick(g, DT_F32, 1, 4, false);
   if (!x || g->nstates == 2) return false;
   GenValue a = *x;
@@ -466,13 +323,66 @@ static bool make_state(Gen *g) {
   return gen_emit(g, DT_F32, a.rank, a.shape, a.mag * 2, a.exact, "s%d + 0.125", s);
 }
 
-#define ROW(name, weight)                                                                          \
-  { make_##name, weight }
-const GenOpRow gen_ops[] = {
-    ROW(unary, 20),  ROW(step, 4),   ROW(binary, 18),      ROW(cast, 6),
-    ROW(compare, 2), ROW(matmul, 8), ROW(self_product, 3), ROW(integer_product, 6),
-    ROW(linear, 8),  ROW(conv, 12),  ROW(pool, 8),         ROW(reduce, 8),
-    ROW(argmax, 3),  ROW(norm, 8),   ROW(reshape, 6),      ROW(transpose, 6),
-    ROW(concat, 5),  ROW(slice, 5),  ROW(pad, 4),          ROW(broadcast, 3),
-    ROW(gather, 4),  ROW(state, 2)};
-const int gen_nops = (int)NPU_COUNTOF(gen_ops);
+/* Index values computed by the model itself: positions from argmax. */
+bool gen_make_gather_computed(Gen *g) {
+  GenValue *x = gen_pick(g, DT_F32, 2, GEN_RANK, true);
+  if (!x) return false;
+  GenValue a = *x;
+  int axis = (int)gen_range(g, 0, a.rank - 1), rank = 0;
+  int64_t shape[GEN_RANK], limit = a.shape[axis], width = gen_range(g, 1, 9);
+  for (int i = 0; i < a.rank; i++)
+    if (i != axis) shape[rank++] = a.shape[i];
+  if (rank + 1 > GEN_RANK || gen_elements(rank, shape) * width > GEN_ELEMENTS) return false;
+  GenValue *i =
+      gen_emit(g, DT_S32, rank, shape, (double)limit, true, "argmax(%s, axis = %d)", a.name, axis);
+  if (!i) return false;
+  i->used = true;
+  shape[rank] = width;
+  int64_t table[] = {limit + gen_range(g, 0, 3), width};
+  char w[24];
+  gen_weight(g, 2, table, 1, w);
+  return gen_emit(g, DT_F32, rank + 1, shape, 1, true, "embed(%s, %s)", i->name, w);
+}
+
+bool gen_make_embed(Gen *g) {
+  int64_t n = gen_dim(g), table[] = {gen_dim(g), gen_dim(g)}, shape[] = {n, table[1]};
+  char w[24];
+  if (gen_elements(2, table) > GEN_ELEMENTS) return false;
+  GenValue *i = gen_index_input(g, n, table[0]);
+  if (!i) return false;
+  gen_weight(g, 2, table, 1, w);
+  return gen_emit(g, DT_F32, 2, shape, 1, true, "embed(%s, %s)", i->name, w);
+}
+
+/* All parts are joined again, in another order. */
+bool gen_make_split(Gen *g) {
+  GenValue *x = gen_pick(g, gen_any_dtype(g), 1, GEN_RANK, false);
+  if (!x) return false;
+  int axis = (int)gen_range(g, 0, x->rank - 1), parts = (int)gen_range(g, 2, 3);
+  if (x->shape[axis] % parts) return false;
+  int n = g->n;
+  strbuf_printf(&g->body, "  p%d, q%d", n, n);
+  if (parts == 3) strbuf_printf(&g->body, ", r%d", n);
+  strbuf_printf(&g->body, " = split(%s, %d, axis = %d)\n", x->name, parts, axis);
+  char last[32] = "";
+  if (parts == 3) snprintf(last, sizeof last, "r%d, ", n);
+  return gen_emit(g, x->dtype, x->rank, x->shape, x->mag, x->exact, "concat(%sq%d, p%d, axis = %d)",
+                  last, n, n, axis);
+}
+
+bool gen_make_update(Gen *g) {
+  GenValue *x = gen_pick(g, DT_F32, 1, 4, false);
+  if (!x) return false;
+  GenValue a = *x;
+  int64_t shape[GEN_RANK];
+  char list[96] = "", w[24];
+  for (int i = 0; i < a.rank; i++) {
+    int64_t begin = gen_range(g, 0, a.shape[i] - 1);
+    shape[i] = gen_range(g, 1, a.shape[i] - begin);
+    snprintf(list + strlen(list), sizeof list - strlen(list), "%s%lld", i ? ", " : "",
+             (long long)begin);
+  }
+  gen_weight(g, a.rank, shape, 1, w);
+  return gen_emit(g, DT_F32, a.rank, a.shape, a.mag + 1, a.exact, "update(%s, %s, begin = [%s])",
+                  a.name, w, list);
+}

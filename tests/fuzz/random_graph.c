@@ -77,11 +77,11 @@ static bool compare_all(Trial *t, const Diff *d) {
   static const double relative[] = {0x1p-13, 0x1p-4, 0x1p-4};
   for (int i = 0; i < d->runs * d->nout; i++) {
     const GenValue *v = &t->gen.v[t->gen.out[i % d->nout]];
-    double bound = v->exact ? 0 : relative[t->numerics];
+    double bound = v->exact ? 0 : relative[t->gen.coarse ? DEFAULT : t->numerics];
     if (!compare(t, &d->simulated[i], &d->optimized[i], bound, "simulator")) return false;
     /* The graph passes alone change nothing but the order of sums. */
     if (t->numerics == OWN &&
-        !compare(t, &d->optimized[i], &d->as_read[i], v->exact ? 0 : 0x1p-13, "optimized graph"))
+        !compare(t, &d->optimized[i], &d->as_read[i], bound, "optimized graph"))
       return false;
   }
   return true;
