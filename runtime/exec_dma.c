@@ -68,6 +68,7 @@ static bool check_index(NpurtModel *m, const IsaDesc *d, DmaBox *b) {
                    "the index list of %lld entries at %lld does not lie inside the scratchpad",
                    (long long)b->size[0], (long long)b->index);
   if (m->check) check_access(m->check, RT_SPM, b->index, 4 * b->size[0], false);
+  int64_t extent = d->dma.extent[0] > 0 ? d->dma.extent[0] : 0;
   /* A copy: the load may overwrite its own list. */
   if ((size_t)b->size[0] > m->list_cap) {
     m->list_cap = (size_t)b->size[0];
@@ -77,9 +78,9 @@ static bool check_index(NpurtModel *m, const IsaDesc *d, DmaBox *b) {
   b->list = m->list;
   for (int64_t i = 0; i < b->size[0]; i++) {
     int32_t c = m->list[i];
-    if (c < 0 || c >= d->dma.extent[0])
+    if (c < 0 || c >= extent)
       return rt_trap(m, "E-index", "index %d (entry %lld of the list) is outside 0..%lld", c,
-                     (long long)i, (long long)(d->dma.extent[0] - 1));
+                     (long long)i, (long long)extent - 1);
     if (i == 0 || c < first) first = c;
     if (i == 0 || c > last) last = c;
   }

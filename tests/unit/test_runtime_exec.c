@@ -193,6 +193,31 @@ static void dma_gather(void **state) {
   }
 }
 
+/* Rows 2, 0 of a 3x4 table, columns 2..5: the last two do not exist and are filled. */
+static void dma_gather_fill(void **state) {
+  (void)state;
+  const char *text =
+      ".dram 256\n.io input \"x\" s8[3,4] 0\n.io input \"i\" s32[2] 16\n.io output \"y\" s8[2,4] "
+      "32\n"
+      ".desc 0 dma rank=1 elsize=4 dram=16 spm=64 size=[2] dstride=[4] sstride=[4] extent=[2]\n"
+      ".desc 1 dma rank=2 elsize=1 spm=0 index=64 size=[2,4] dstride=[4,1] sstride=[4,1] "
+      "coord=[0,2] extent=[3,4] fill=9\n"
+      ".desc 2 dma rank=1 elsize=1 dram=32 spm=0 size=[8] dstride=[1] sstride=[1] extent=[8]\n"
+      "dload d0, 0\ndload d1, 1\ndload d2, 2\nld0 d0 give s0\nld1.gather d1 take s0 give s1\nst d2 "
+      "take s1\nhalt\n";
+  for (size_t k = 0; k < NPU_COUNTOF(modes); k++) {
+    Run r = load_text(text, (NpurtMode)modes[k]);
+    uint8_t *x = io_bytes(&r, IO_INPUT, "x");
+    int32_t *i = io_bytes(&r, IO_INPUT, "i");
+    static const uint8_t want[8] = {102, 103, 9, 9, 100 - 18, 100 - 17, 9, 9};
+    for (uint8_t n = 0; n < 12; n++) x[n] = (uint8_t)(n < 4 ? 80 + n : n < 8 ? n : 92 + n);
+    i[0] = 2, i[1] = 0;
+    run_ok(&r);
+    assert_memory_equal(io_bytes(&r, IO_OUTPUT, "y"), want, 8);
+    run_free(&r);
+  }
+}
+
 static void dma_clip(void **state) {
   (void)state;
   /* a 4x4 box at (2, -1) of a 3x3 tensor: only (2,0) (2,1) (2,2) are written */
@@ -460,10 +485,13 @@ static void multiply_extremes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dma_boxes),        cmocka_unit_test(dma_fill),
-      cmocka_unit_test(dma_gather),       cmocka_unit_test(dma_clip),
-      cmocka_unit_test(multiply_shapes),  cmocka_unit_test(multiply_other_arrays),
-      cmocka_unit_test(multiply_extremes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(dma_boxes),
+                                     cmocka_unit_test(dma_fill),
+                                     cmocka_unit_test(dma_gather),
+                                     cmocka_unit_test(dma_gather_fill),
+                                     cmocka_unit_test(dma_clip),
+                                     cmocka_unit_test(multiply_shapes),
+                                     cmocka_unit_test(multiply_other_arrays),
+                                     cmocka_unit_test(multiply_extremes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
