@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/outputs.h"
+#include "tools/tensorspec.h"
 
 /* All outputs of all runs. */
 typedef struct {
@@ -75,23 +76,23 @@ static bool run_all(const BatchModel *m, const BatchOptions *o, SampleSet *s, Ga
 
 /* ---- labels ---- */
 
-static const TensorEntry *find_labels(const char *spec, Arena *a, TensorFile **file,
-                                      DiagEngine *diag) {
-  char *path = arena_strdup(a, spec), *name = NULL, *colon = strrchr(path, ':');
-  if (colon && !file_exists(path)) {
-    *colon = 0;
-    name = colon + 1;
-  }
-  *file = tensor_file_open(path, diag, SRC_LOC_NONE);
-  if (!*file) return NULL;
-  const TensorEntry *t = tensor_file_count(*file) == 1 && !name
+static bool find_labels(const char *text, Arena *a, TensorFile **file, TensorEntry *labels,
+                        DiagEngine *diag) {
+  TensorSpec spec = tensor_spec_parse(a, text);
+  *file = tensor_file_open(spec.path, diag, SRC_LOC_NONE);
+  if (!*file) return false;
+  const char *name = spec.tensor ? spec.tensor : "labels";
+  const TensorEntry *t = tensor_file_count(*file) == 1 && !spec.tensor
                              ? tensor_file_at(*file, 0)
-                             : tensor_file_find(*file, name ? name : "labels");
-  if (!t)
+                             : tensor_file_find(*file, name);
+  if (!t) {
     diag_error(diag, SRC_LOC_NONE, "E-input",
-               "'%s' has no tensor '%s'; name the labels with --labels %s:TENSOR", path,
-               name ? name : "labels", path);
-  return t;
+               "'%s' has no tensor '%s'; name the labels with --labels %s:TENSOR", spec.path, name,
+               spec.path);
+    return false;
+  }
+  *labels = *t;
+  return tensor_spec_cut(&spec, labels, diag);
 }
 
 /* The output that holds class scores: the first of shape [rows, classes]. */
@@ -115,22 +116,23 @@ static bool score_labels(const BatchOptions *o, const Gathered *g, int n, StrBuf
                          DiagEngine *diag) {
   Arena *a = arena_new();
   TensorFile *file = NULL;
-  const TensorEntry *labels = find_labels(o->labels, a, &file, diag), *scores = find_scores(g, n);
-  bool ok = labels != NULL;
+  TensorEntry labels;
+  const TensorEntry *scores = find_scores(g, n);
+  bool ok = find_labels(o->labels, a, &file, &labels, diag);
   if (ok && !scores) {
     diag_error(diag, SRC_LOC_NONE, "E-output",
                "--labels needs an output of shape [samples, classes]; this model has none");
     ok = false;
-  } else if (ok && (labels->bytes / dtype_size(labels->dtype) != (size_t)scores->shape[0] ||
-                    labels->shape[0] != scores->shape[0])) {
+  } else if (ok && (labels.bytes / dtype_size(labels.dtype) != (size_t)scores->shape[0] ||
+                    labels.shape[0] != scores->shape[0])) {
     diag_error(diag, SRC_LOC_NONE, "E-input",
                "'%s' labels %lld samples, but %lld were run; give one label per sample", o->labels,
-               labels->rank ? (long long)labels->shape[0] : 1LL, (long long)scores->shape[0]);
+               labels.rank ? (long long)labels.shape[0] : 1LL, (long long)scores->shape[0]);
     ok = false;
   } else if (ok) {
     int64_t right = 0, rows = scores->shape[0];
     for (int64_t r = 0; r < rows; r++)
-      right += (double)best_class(scores, r) == dtype_get(labels->dtype, labels->data, (size_t)r);
+      right += (double)best_class(scores, r) == dtype_get(labels.dtype, labels.data, (size_t)r);
     strbuf_printf(text, "top-1 accuracy of %s: %.2f %% (%lld of %lld)\n", scores->name,
                   100.0 * (double)right / (double)rows, (long long)right, (long long)rows);
   }

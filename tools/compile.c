@@ -6,6 +6,7 @@
 #include "backend/npu/npu.h"
 #include "passes/passes.h"
 #include "tools/hostrun.h"
+#include "tools/tensorspec.h"
 
 struct Npucc {
   NpuccOptions options;
@@ -75,8 +76,12 @@ static bool calibrates(const Pass *p) {
 /* A calibration file must be there even when the model turns out to have nothing to calibrate. */
 static bool check_calibration_file(const Npucc *c) {
   if (strcmp(c->options.calibrate, "random") == 0) return true;
-  TensorFile *f = tensor_file_open(c->options.calibrate, c->diag, SRC_LOC_NONE);
+  const char *text = c->options.calibrate, *eq = strchr(text, '='); /* perhaps NAME=FILE */
+  Arena *a = arena_new();
+  TensorSpec spec = tensor_spec_parse(a, eq && !file_exists(text) ? eq + 1 : text);
+  TensorFile *f = tensor_file_open(spec.path, c->diag, SRC_LOC_NONE);
   tensor_file_close(f);
+  arena_free(a);
   return f != NULL;
 }
 

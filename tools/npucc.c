@@ -38,16 +38,17 @@ static const CliOption options[] = {
     COMPILE_ARGS_MACHINE,
     {OPT_LEVEL, 'O', NULL, "LEVEL", "optimization level 0, 1 or 2 (default 2)"},
     {OPT_CALIBRATE, 0, "calibrate", "FILE|random",
-     "8-bit activations: measure ranges on these inputs (first axis: samples)"},
+     "8-bit activations: measure ranges on these inputs (first axis: samples; images.npz[0:256]: a "
+     "part of them)"},
     {OPT_NO_QUANTIZE, 0, "no-quantize", NULL, "keep the model's own types"},
     COMPILE_ARGS_PASSES,
     COMPILE_ARGS_WATCH,
     {0, 0, NULL, NULL, "Running on the host instead of compiling:"},
     {OPT_REFERENCE, 0, "reference", "[=float|compiled]",
      "run the model as written (float, the default) or as quantized and optimized (compiled)"},
-    {OPT_INPUT, 'i', "input", "[NAME=]FILE[:TENSOR]", "as for npusim. Repeatable"},
+    {OPT_INPUT, 'i', "input", "[NAME=]FILE[:TENSOR][ROWS]", "as for npusim. Repeatable"},
     {OPT_RANDOM, 0, "random", "SEED", "draw the inputs not given"},
-    {OPT_LABELS, 0, "labels", "FILE[:TENSOR]", "print the top-1 accuracy"},
+    {OPT_LABELS, 0, "labels", "FILE[:TENSOR][ROWS]", "print the top-1 accuracy"},
     {0},
 };
 static const CliCommand command = {
@@ -116,7 +117,7 @@ static bool emit_ir(Npucc *c, const Options *o, DiagEngine *diag) {
   if (o->emit == EMIT_DOT)
     ir_print_dot(npucc_module(c), &text);
   else
-    ir_print(npucc_module(c), &text, o->args.options.run.print_locations);
+    ir_print_with(npucc_module(c), &text, &o->args.options.run.print);
   bool ok = cli_write(o->outputs.n ? o->outputs.items[0] : NULL, &text, diag);
   strbuf_free(&text);
   return ok;

@@ -20,12 +20,13 @@ enum {
 };
 static const CliOption options[] = {
     {0, 0, NULL, NULL, "Data:"},
-    {OPT_INPUT, 'i', "input", "[NAME=]FILE[:TENSOR]",
-     ".npy, .npz or .safetensors; without NAME by tensor names. Repeatable"},
+    {OPT_INPUT, 'i', "input", "[NAME=]FILE[:TENSOR][ROWS]",
+     ".npy, .npz or .safetensors; without NAME by tensor names; ROWS as in images.npz[0:256]. "
+     "Repeatable"},
     {OPT_OUTPUT, 'o', "output", "[NAME=]FILE[:TENSOR]",
      "where outputs go, by the file's ending. Repeatable; without it they are shown"},
     {OPT_RANDOM, 0, "random", "SEED", "draw the inputs not given: floats normal, indices zero"},
-    {OPT_LABELS, 0, "labels", "FILE[:TENSOR]",
+    {OPT_LABELS, 0, "labels", "FILE[:TENSOR][ROWS]",
      "print the top-1 accuracy of the first [rows, classes] output"},
     {OPT_ARG, 0, "arg", "N=VALUE",
      "set host argument N, read by the `arg` instruction. Repeatable"},

@@ -4,11 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "tools/tensorspec.h"
+
 typedef enum { UNBOUND, RANDOM, FIXED, BATCHED } Binding; /* FIXED: the same tensor in every run */
 
 typedef struct {
   Binding binding;
-  const TensorEntry *tensor;
+  TensorEntry tensor; /* the rows to run */
   const TensorFile *file;
   int64_t rows; /* samples in the tensor, for rank >= 1 */
 } Input;
@@ -115,13 +117,14 @@ static const TensorFile *open_file(SampleSet *s, const char *path) {
   return s->files[s->nfiles++] = f;
 }
 
-static bool bind(SampleSet *s, int port, const TensorFile *f, const TensorEntry *t) {
+static bool bind(SampleSet *s, int port, const TensorFile *f, const TensorEntry *t,
+                 const TensorSpec *spec) {
   Input *in = &s->inputs[port];
   if (in->binding != UNBOUND)
     return input_error(s, "input '%s' is given twice ('%s' and '%s')", s->ports[port].name,
                        tensor_file_path(in->file), tensor_file_path(f));
-  *in = (Input){.binding = FIXED, .tensor = t, .file = f};
-  return true;
+  *in = (Input){.binding = FIXED, .tensor = *t, .file = f};
+  return tensor_spec_cut(spec, &in->tensor, s->diag);
 }
 
 static bool no_tensor(SampleSet *s, const TensorFile *f, const char *name) {
@@ -136,7 +139,8 @@ static bool no_tensor(SampleSet *s, const TensorFile *f, const char *name) {
 }
 
 /* One input from a file: the tensor asked for, the only one, or the one of the input's name. */
-static bool bind_one(SampleSet *s, int port, const TensorFile *f, const char *tensor) {
+static bool bind_one(SampleSet *s, int port, const TensorFile *f, const TensorSpec *spec) {
+  const char *tensor = spec->tensor;
   const TensorEntry *t = NULL;
   if (tensor)
     t = tensor_file_find(f, tensor);
@@ -144,17 +148,17 @@ static bool bind_one(SampleSet *s, int port, const TensorFile *f, const char *te
     t = tensor_file_at(f, 0);
   else
     t = tensor_file_find(f, s->ports[port].name);
-  return t ? bind(s, port, f, t) : no_tensor(s, f, tensor ? tensor : s->ports[port].name);
+  return t ? bind(s, port, f, t, spec) : no_tensor(s, f, tensor ? tensor : s->ports[port].name);
 }
 
-static bool bind_by_names(SampleSet *s, const TensorFile *f) {
+static bool bind_by_names(SampleSet *s, const TensorFile *f, const TensorSpec *spec) {
   int bound = 0;
   for (int i = 0; i < s->n; i++) {
     const TensorEntry *t = tensor_file_find(f, s->ports[i].name);
     if (!t && tensor_file_why_unusable(f, s->ports[i].name))
       return no_tensor(s, f, s->ports[i].name);
     if (!t) continue;
-    if (!bind(s, i, f, t)) return false;
+    if (!bind(s, i, f, t, spec)) return false;
     bound++;
   }
   if (bound || s->n == 0) return true;
@@ -176,20 +180,15 @@ bool samples_add(SampleSet *s, const char *spec) {
   int port = eq ? find_port(s, spec, (size_t)(eq - spec)) : -1;
   if (eq && port < 0 && !file_exists(spec)) return unknown_port(s, spec, (size_t)(eq - spec));
   Arena *a = arena_new();
-  char *path = arena_strdup(a, port >= 0 ? eq + 1 : spec), *tensor = NULL;
-  char *colon = strrchr(path, ':');
-  if (colon && !file_exists(path)) {
-    *colon = 0;
-    tensor = colon + 1;
-  }
-  const TensorFile *f = open_file(s, path);
+  TensorSpec at = tensor_spec_parse(a, port >= 0 ? eq + 1 : spec);
+  const TensorFile *f = open_file(s, at.path);
   if (port < 0 && s->n == 1) port = 0;
   bool ok = f != NULL;
-  if (ok && tensor && port < 0)
-    ok =
-        input_error(s, "which input is tensor '%s' of '%s' for? Write NAME=%s", tensor, path, spec);
+  if (ok && at.tensor && port < 0)
+    ok = input_error(s, "which input is tensor '%s' of '%s' for? Write NAME=%s", at.tensor, at.path,
+                     spec);
   else if (ok)
-    ok = port >= 0 ? bind_one(s, port, f, tensor) : bind_by_names(s, f);
+    ok = port >= 0 ? bind_one(s, port, f, &at) : bind_by_names(s, f, &at);
   arena_free(a);
   return ok;
 }
@@ -205,7 +204,7 @@ void samples_random(SampleSet *s, uint64_t seed, int64_t runs) {
 
 static bool wrong_shape(SampleSet *s, int i) {
   const ModelPort *p = &s->ports[i];
-  const TensorEntry *t = s->inputs[i].tensor;
+  const TensorEntry *t = &s->inputs[i].tensor;
   StrBuf want = {0}, got = {0};
   port_print(&want, p->dtype, p->rank, p->shape);
   port_print(&got, t->dtype, t->rank, t->shape);
@@ -219,7 +218,7 @@ static bool wrong_shape(SampleSet *s, int i) {
 
 static bool check_type(SampleSet *s, int i) {
   const ModelPort *p = &s->ports[i];
-  const TensorEntry *t = s->inputs[i].tensor;
+  const TensorEntry *t = &s->inputs[i].tensor;
   if (dtype_is_float(p->dtype) || !dtype_is_float(t->dtype)) return true;
   return input_error(s,
                      "input '%s' is declared %s, but '%s' gives %s; convert it to an integer type "
@@ -231,7 +230,7 @@ static bool check_type(SampleSet *s, int i) {
 static bool check_shape(SampleSet *s, int i) {
   const ModelPort *p = &s->ports[i];
   Input *in = &s->inputs[i];
-  const TensorEntry *t = in->tensor;
+  const TensorEntry *t = &in->tensor;
   bool one_sample = p->rank > 0 && t->rank == p->rank - 1;
   if (t->rank != p->rank && !one_sample) return wrong_shape(s, i);
   for (int d = p->rank ? 1 : 0; d < p->rank; d++)
@@ -285,7 +284,7 @@ bool samples_finish(SampleSet *s) {
       ok = input_error(s, "input '%s' (%s) is not given; use --input %s=FILE or --random SEED",
                        s->ports[i].name, want.data, s->ports[i].name);
       strbuf_free(&want);
-    } else if (s->inputs[i].tensor) {
+    } else if (s->inputs[i].binding != RANDOM) {
       ok = check_type(s, i) && check_shape(s, i) && ok;
     }
     s->buffers[i] = mem_realloc(s->buffers[i], port_bytes(&s->ports[i]));
@@ -308,7 +307,7 @@ int64_t samples_batch(const SampleSet *s) {
 /* Converts n elements; false at the first that the declared type cannot hold. */
 static bool convert(SampleSet *s, int i, void *to, const void *from, size_t n) {
   const ModelPort *p = &s->ports[i];
-  const TensorEntry *t = s->inputs[i].tensor;
+  const TensorEntry *t = &s->inputs[i].tensor;
   dtype_convert(p->dtype, to, t->dtype, from, n);
   bool to_float = dtype_is_float(p->dtype), from_float = dtype_is_float(t->dtype);
   bool fits = to_float ? !from_float : t->dtype == p->dtype;
@@ -339,7 +338,7 @@ static void draw(SampleSet *s, int i) {
 
 static bool load_batch(SampleSet *s, int i, int64_t run) {
   const ModelPort *p = &s->ports[i];
-  const TensorEntry *t = s->inputs[i].tensor;
+  const TensorEntry *t = &s->inputs[i].tensor;
   size_t row = (size_t)(port_elements(p) / p->shape[0]);
   size_t from_bytes = row * dtype_size(t->dtype), to_bytes = row * dtype_size(p->dtype);
   int64_t first = run * s->batch, left = s->rows - first;
@@ -361,7 +360,7 @@ const void *const *samples_load(SampleSet *s, int64_t run) {
     else if (in->binding == BATCHED)
       ok = load_batch(s, i, run);
     else if (run == 0)
-      ok = convert(s, i, s->buffers[i], in->tensor->data, (size_t)port_elements(&s->ports[i]));
+      ok = convert(s, i, s->buffers[i], in->tensor.data, (size_t)port_elements(&s->ports[i]));
     if (!ok) return NULL;
   }
   return (const void *const *)s->buffers;

@@ -26,8 +26,9 @@ typedef struct SampleSet SampleSet;
 SampleSet *samples_new(const ModelPort *ports, int nports, DiagEngine *diag);
 void samples_free(SampleSet *s);
 /* Binds inputs: "name=file", "name=file:tensor", "file:tensor" (a model with one input) or "file"
- * (by tensor names; an .npy or a file with one tensor serves a model with one input). False after a
- * diagnostic (E-input, E-file, E-tensor-file). */
+ * (by tensor names; an .npy or a file with one tensor serves a model with one input). "[0:256]" at
+ * the end takes these rows alone (of every tensor bound by a "file"). False after a diagnostic
+ * (E-input, E-file, E-tensor-file). */
 bool samples_add(SampleSet *s, const char *spec);
 /* Every input not bound is drawn: floats normal, s8 uniform, s32 (indices) zero. */
 void samples_random(SampleSet *s, uint64_t seed, int64_t runs);

@@ -146,6 +146,23 @@ done
 ok npucc two.mdl --reference --input x=x10.npy --input k=k.npy --output y=yr.npy
 same y10.npy yr.npy
 
+# Rows of a file.
+ok npusim two.bin --input 'x=x10.npy[3:7]' --input k=k.npy --output y=four.npy
+ok npucc two.mdl --reference --input 'x=x10.npy[3:7]' --input k=k.npy --output y=yr.npy
+same four.npy yr.npy
+ok npusim two.bin --input 'x=y10.npy[4:]' --input k=k.npy --output six.npz
+ok npusim two.bin --input 'x=six.npz:y[:1]' --input k=k.npy
+bad "no rows [4:11]" npusim two.bin --input 'x=x10.npy[4:11]' --input k=k.npy
+cat >product.mdl <<'END'
+model product(x: f32[1, 4]) -> (y: f32[1, 8]) {
+  weight w: f32[8, 4] = normal(seed = 1)
+  return x @ w'
+}
+END
+ok npucc product.mdl --calibrate 'x10.npy[2:]' -o x.bin
+bad "no rows [10:]" npucc product.mdl --calibrate 'x=x10.npy[10:]' -o none.bin
+absent none.bin
+
 # Outputs in one file, tensors chosen by name, states of files.
 ok npusim two.bin --input x=x10.npy --input k=k.npy --output all.npz
 ok npusim two.bin --input x=all.npz:y --input k=k.npy --output y=twice.npy

@@ -178,6 +178,21 @@ static void names_are_checked(void **state) {
   diag_free(d);
 }
 
+static void ranges_take_rows(void **state) {
+  (void)state;
+  const ModelPort two = {"x", DT_F32, 2, {2, 2}}, one = {"x", DT_F32, 2, {1, 2}};
+  accepted(two, "x[1:3]", rows5[1], 0); /* exactly the declared shape */
+  accepted(two, "x[2:]", rows5[2], 3);
+  accepted(two, "x[:3]", rows5[0], 3);
+  accepted(one, "x[4:5]", rows5[4], 0);
+  accepted(one, "x[:]", rows5[0], 5);
+  refused(one, "x[0:6]", "has no rows [0:6] of tensor 'x': its first axis has 5");
+  refused(one, "x[5:]", "no rows [5:]");
+  refused(one, "x[3:3]", "no rows [3:3]");
+  refused(one, "x[-1:3]", "no rows [-1:3]");
+  refused(one, "x[3]", "no rows [3]");
+}
+
 static void random_inputs_repeat_by_seed(void **state) {
   (void)state;
   const ModelPort ports[] = {{"f", DT_F32, 1, {100}}, {"i", DT_S32, 1, {4}}, {"b", DT_S8, 1, {50}}};
@@ -208,6 +223,7 @@ int main(void) {
       cmocka_unit_test(wrong_shapes_are_refused),
       cmocka_unit_test(inputs_of_different_length_are_refused),
       cmocka_unit_test(names_are_checked),
+      cmocka_unit_test(ranges_take_rows),
       cmocka_unit_test(random_inputs_repeat_by_seed),
   };
   return cmocka_run_group_tests_name("samples", tests, make_dir, remove_dir);
