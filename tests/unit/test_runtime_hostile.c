@@ -107,9 +107,10 @@ static void random_insn(IsaInsn *in, uint32_t ninsns, uint32_t ndescs, uint32_t 
 
 static const char *const programs[] = {
     "vec; ld v0, s0; st s1, v0; endv",
-    ("vec; ld v0, s0; rmax.f r0, v0; endv; "
-     "vec; ld v0, s1; sub.f v0, v0, r0; st s1, v0; endv; st s0, r0"),
-    "vec; mov v0, 0; red; ld v1, s1; add.i v0, v0, v1; endr; st s0, v0; endv"};
+    ("vec; ld v0, s0; rmax.f r0, v0; endv; vec; ld v0, s1; sub.f v0, v0, r0; st s1, v0; endv; "
+     "st s0, r0"),
+    "vec; mov v0, 0; red; ld v1, s1; add.i v0, v0, v1; endr; st s0, v0; endv",
+};
 
 /* Descriptor i is of kind i mod 4, and register i mostly holds one of that kind. */
 enum { INSNS = 24, DESCS = 12 };
