@@ -183,10 +183,11 @@ static IrValue *pow_whole(Nest *n, IrValue *x, int e) {
 /* exp(b * log(a)), with 0^b made 0, 1 or inf by the sign of b. */
 static IrValue *pow_general(Nest *n, IrValue *a, IrValue *b) {
   IrValue *r = nest_un(n, IR_OP_EXP, nest_bin(n, IR_OP_MUL, b, nest_un(n, IR_OP_LOG, a)));
-  IrValue *of_zero = nest_where(n, nest_bin_const(n, IR_OP_GT, b, 0), nest_const(n, DT_F32, 0),
-                                nest_const(n, DT_F32, INFINITY));
+  IrValue *zero = nest_const(n, DT_F32, 0), *one = nest_const(n, DT_F32, 1);
+  IrValue *inf = nest_const(n, DT_F32, INFINITY);
+  IrValue *of_zero = nest_where(n, nest_bin_const(n, IR_OP_GT, b, 0), zero, inf);
   r = nest_where(n, nest_bin_const(n, IR_OP_EQ, a, 0), of_zero, r);
-  return nest_where(n, nest_bin_const(n, IR_OP_EQ, b, 0), nest_const(n, DT_F32, 1), r);
+  return nest_where(n, nest_bin_const(n, IR_OP_EQ, b, 0), one, r);
 }
 
 static IrValue *emit_pow(Nest *n, const IrOp *op, IrValue **x) {

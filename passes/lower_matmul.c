@@ -7,7 +7,8 @@
 static IrValue *contract(Nest *n, int x, int w, const int *red, int nred) {
   bool ints = !dtype_is_float(n->slots[x].dtype) && !dtype_is_float(n->slots[w].dtype);
   DType acc = ints ? DT_S32 : DT_F32;
-  IrValue *product = nest_bin(n, IR_OP_MUL, nest_load_as(n, x, acc), nest_load_as(n, w, acc));
+  IrValue *a = nest_load_as(n, x, acc), *b = nest_load_as(n, w, acc);
+  IrValue *product = nest_bin(n, IR_OP_MUL, a, b);
   return nest_reduce(n, "sum", product, red, nred);
 }
 

@@ -70,8 +70,8 @@ void lower_ARGMAX(IrBuilder *at, IrOp *op, IrValue **out) {
   IrValue *x = nest_load(n, r.x);
   IrValue *largest = nest_reduce(n, "max", x, r.red, r.nred);
   IrValue *is_largest = nest_bin(n, IR_OP_EQ, x, largest);
-  IrValue *position =
-      nest_where(n, is_largest, nest_index(n, r.red[0]), nest_const(n, DT_S32, INT32_MAX));
+  IrValue *here = nest_index(n, r.red[0]), *nowhere = nest_const(n, DT_S32, INT32_MAX);
+  IrValue *position = nest_where(n, is_largest, here, nowhere);
   IrValue *first = nest_reduce(n, "min", position, r.red, r.nred);
   /* Nothing equals the largest when it is NaN: then the first position stands. */
   IrValue *none = nest_bin_const(n, IR_OP_EQ, first, INT32_MAX);
@@ -256,8 +256,8 @@ void lower_SOFTMAX(IrBuilder *at, IrOp *op, IrValue **out) {
 void lower_BATCH_NORM(IrBuilder *at, IrOp *op, IrValue **out) {
   NormNest q = norm_open(at, op, 0, 1);
   Nest *n = &q.n;
-  IrValue *x =
-      nest_bin(n, IR_OP_SUB, nest_load_as(n, q.x, DT_F32), nest_load_as(n, q.param[2], DT_F32));
+  IrValue *raw = nest_load_as(n, q.x, DT_F32), *mean = nest_load_as(n, q.param[2], DT_F32);
+  IrValue *x = nest_bin(n, IR_OP_SUB, raw, mean);
   IrValue *var = nest_load_as(n, q.param[3], DT_F32);
   IrValue *deviation =
       nest_un(n, IR_OP_SQRT, nest_bin_const(n, IR_OP_ADD, var, ir_get_float(op, "eps", 1e-5)));
