@@ -399,8 +399,14 @@ void ir_set_layout(IrValue *v, const int *order); /* v must be an op result */
 
 /* Lossless: parse(print(m)) prints the same. locations: also print loc("f":l:c). */
 void ir_print(const IrModule *m, StrBuf *out, bool locations);
+typedef struct {
+  bool locations;     /* as above */
+  int64_t elide_data; /* > 0: constants of more elements, unless all are equal or in a file, print
+                         as `elided`, which cannot be read back */
+} IrPrintOptions;
+void ir_print_with(const IrModule *m, StrBuf *out, const IrPrintOptions *options);
 void ir_print_op(const IrModule *m, const IrOp *op,
-                 StrBuf *out); /* one op on its own, for messages */
+                 StrBuf *out); /* one op on its own, for messages: long data is elided */
 /* Parses a module; tensor files named in data attributes are opened relative to label's folder.
  * NULL after reporting to diag. */
 IrModule *ir_parse(const char *text, size_t len, const char *label, DiagEngine *diag);

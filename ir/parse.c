@@ -1,6 +1,7 @@
 /* Text form, reading: recursive descent over functions, ops, regions and types. Stops at the first
  * error. */
 #include "ir/parse.h"
+#include "ir/print.h"
 
 #include <string.h>
 
@@ -256,8 +257,8 @@ void scope_leave(Parser *p, ParseScope *s, ParseScope *back) {
   p->scope = back;
 }
 
-static IrValue *parse_operand(Parser *p) {
-  const char *key, *hint;
+IrValue *parse_operand(Parser *p) {
+  const char *key = NULL, *hint;
   SrcLoc loc;
   if (!parse_value_name(p, &key, &hint, &loc)) return NULL;
   Name *n = scope_find(p->scope, key, true);
@@ -376,8 +377,9 @@ static bool parse_signature(Parser *p, IrOp *op, OpText *t) {
                      t->nresults == 1 ? "" : "s", t->ntypes, t->ntypes == 1 ? "" : "s");
 }
 
-static bool parse_region(Parser *p, IrOp *op, int depth) {
-  if (!at_punct(p, '{')) return true;
+/* form: the op was written in its text form, whose region has no argument list. */
+static bool parse_region(Parser *p, IrOp *op, bool form, int depth) {
+  if (!at_punct(p, '{')) return !form || !ir_has_trait(op, IR_HAS_REGION) || expected(p, "`{`");
   SrcLoc loc = token_loc(p, &p->tok);
   if (!ir_has_trait(op, IR_HAS_REGION))
     return parse_error(p, loc, "E-region", "`%s` has no region", ir_op_info(op->kind)->name);
@@ -388,35 +390,66 @@ static bool parse_region(Parser *p, IrOp *op, int depth) {
   if (!inner.kernel) inner.outer = back;
   p->scope = &inner;
   IrBlock *b = ir_op_add_region(op);
-  bool ok = need_punct(p, '^') && parse_args(p, b) && need_punct(p, ':') &&
+  bool ok = (form || (need_punct(p, '^') && parse_args(p, b) && need_punct(p, ':'))) &&
             parse_block(p, b, depth + 1) && need_punct(p, '}');
   scope_leave(p, &inner, back);
   return ok;
 }
 
+/* After these a `%` starts the next op. */
+static bool takes_no_operands(IrOpKind kind) {
+  return kind == IR_OP_REG || kind == IR_OP_SEM;
+}
+
+/* Everything between the mnemonic and the types. *form: in the op's text form. */
+static bool parse_inputs(Parser *p, IrOp *op, bool *form) {
+  bool operands = at_punct(p, '%') && !takes_no_operands(op->kind);
+  if (operands) {
+    IrValue *first = parse_operand(p);
+    if (!first) return false;
+    ir_add_operand(op, first);
+  }
+  if (!parse_form(p, op, form)) return false;
+  while (operands && !*form && take_punct(p, ',')) {
+    IrValue *v = parse_operand(p);
+    if (!v) return false;
+    ir_add_operand(op, v);
+  }
+  if (*form && ir_has_trait(op, IR_HAS_REGION)) { /* the word tells attributes from the region */
+    if (!at_word(p, "attributes")) return true;
+    advance(p);
+    if (!at_punct(p, '{')) return expected(p, "`{`");
+  }
+  return parse_attrs(p, op, NULL);
+}
+
+/* Types may be left out where the text form implies them. */
+static bool parse_types(Parser *p, IrOp *op, OpText *t, bool form) {
+  if (!form || at_punct(p, ':')) return parse_signature(p, op, t);
+  const char *token = form_result(op->kind);
+  if (token) t->types[t->ntypes++] = ir_type_token(p->m, token);
+  if (t->nresults == t->ntypes) return true;
+  return parse_error(p, t->loc, "E-operands", "`%s` has %s", ir_op_info(op->kind)->name,
+                     token ? "one result" : "no result");
+}
+
 static bool parse_op(Parser *p, IrBlock *b, int depth) {
   OpText t = {0};
   IrOpKind kind;
+  bool form = false;
   if (!parse_result_names(p, &t)) return false;
   t.loc = token_loc(p, &p->tok);
   if (!parse_op_kind(p, &kind)) return false;
   IrOp *op = ir_op_new(p->m, kind, t.loc, 0, NULL, 0, NULL);
   ir_op_append(b, op);
-  if (at_punct(p, '%')) {
-    do {
-      IrValue *v = parse_operand(p);
-      if (!v) return false;
-      ir_add_operand(op, v);
-    } while (take_punct(p, ','));
-  }
-  if (!parse_attrs(p, op, NULL)) return false;
+  if (!parse_inputs(p, op, &form)) return false;
   fill_defaults(op);
-  if (!parse_signature(p, op, &t) || !parse_loc(p, &op->loc)) return false;
+  if (!parse_types(p, op, &t, form) || !parse_loc(p, &op->loc)) return false;
   op->nresults = t.nresults;
   op->results = t.nresults ? ARENA_ARRAY(p->m->arena, IrValue, t.nresults) : NULL;
   for (int i = 0; i < t.nresults; i++)
     op->results[i] = (IrValue){.type = t.types[i], .def = op, .index = i};
-  if (!parse_region(p, op, depth)) return false;
+  if (!parse_region(p, op, form, depth)) return false;
   for (int i = 0; i < t.nresults; i++)
     if (!define(p, t.results[i].key, t.results[i].hint, t.results[i].loc, &op->results[i]))
       return false;

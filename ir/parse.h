@@ -73,6 +73,12 @@ bool parse_block(Parser *p, IrBlock *b, int depth);
 /* Forgets the names of s and goes back to the scope before it. */
 void scope_leave(Parser *p, ParseScope *s, ParseScope *back);
 const IrAttr *parse_attr(Parser *p, int depth);
+IrValue *parse_operand(Parser *p);                          /* NULL after an error */
+bool parse_int(Parser *p, int64_t *out);                    /* with or without a sign */
+bool parse_literal(Parser *p, bool negative, int64_t *out); /* a sign has been read */
+/* The text form of a program op, with at most its first operand read; *form is false, and nothing
+ * has been read, when it is written like other ops. */
+bool parse_form(Parser *p, IrOp *op, bool *form);
 /* Reads ahead for `dims`, so that maps can use its names wherever they stand; then returns to where
  * it was. */
 void find_dim_names(Parser *p);

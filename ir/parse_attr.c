@@ -54,7 +54,7 @@ static const IrAttr *number_attr(Parser *p) {
  * ------------------------------------------------------------------------------------------- */
 
 /* An unsigned literal with the sign that stood before it. */
-static bool parse_literal(Parser *p, bool negative, int64_t *out) {
+bool parse_literal(Parser *p, bool negative, int64_t *out) {
   char text[32] = "-";
   const Token *t = &p->tok;
   if (t->kind != TOK_NUMBER || t->len > 20) return expected(p, "a whole number");
@@ -64,6 +64,10 @@ static bool parse_literal(Parser *p, bool negative, int64_t *out) {
     return expected(p, "a whole number in range");
   advance(p);
   return true;
+}
+
+bool parse_int(Parser *p, int64_t *out) {
+  return parse_literal(p, take_punct(p, '-'), out);
 }
 
 /* A dimension by name or as d0..d15. */
@@ -103,7 +107,7 @@ static bool add_term(Parser *p, SrcLoc loc, int64_t *sum, int64_t v) {
 static bool parse_term(Parser *p, bool negative, IrAffine *a) {
   SrcLoc loc = token_loc(p, &p->tok);
   int64_t v = negative ? -1 : 1;
-  int dim;
+  int dim = 0;
   if (p->tok.kind == TOK_NUMBER)
     return parse_literal(p, negative, &v) && add_term(p, loc, &a->cst, v);
   if (!parse_dim(p, &dim)) return false;
@@ -254,6 +258,12 @@ static const IrAttr *hex_data(Parser *p, const IrType *type) {
   return need_punct(p, ')') ? a : NULL;
 }
 
+static const IrAttr *elided_data(Parser *p) {
+  parse_error(p, token_loc(p, &p->tok), "E-data",
+              "the values were left out when this was printed; print it without --elide-data");
+  return NULL;
+}
+
 /* data<type, file(...)>, data<type, splat(x)>, data<type, [x, ...]>, data<type, hex("...")> */
 static const IrAttr *data_attr(Parser *p) {
   advance(p);
@@ -265,9 +275,10 @@ static const IrAttr *data_attr(Parser *p) {
     parse_error(p, loc, "E-type", "data needs a tensor type such as f32[4] or f32[]");
     return NULL;
   }
-  const IrAttr *a = at_word(p, "file")    ? file_data(p, type)
-                    : at_word(p, "splat") ? splat_data(p, type)
-                    : at_word(p, "hex")   ? hex_data(p, type)
+  const IrAttr *a = at_word(p, "file")     ? file_data(p, type)
+                    : at_word(p, "splat")  ? splat_data(p, type)
+                    : at_word(p, "hex")    ? hex_data(p, type)
+                    : at_word(p, "elided") ? elided_data(p)
                     : at_punct(p, '[')
                         ? list_data(p, type)
                         : expected_attr(p, "file(...), splat(...), hex(...) or [...]");

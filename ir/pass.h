@@ -69,7 +69,8 @@ typedef struct IrApi {
 const IrApi *ir_api(void);
 
 typedef struct {
-  bool verify_each, time_passes, stats, print_after_all, print_locations;
+  bool verify_each, time_passes, stats, print_after_all;
+  IrPrintOptions print;           /* how dumps print */
   const char *const *print_after; /* pass names */
   int nprint_after;
   int stop_after;         /* run at most this many passes; -1: all */

@@ -34,7 +34,7 @@ static bool wants_dump(const PassRunOptions *o, const Pass *pass) {
 static void dump(PassManager *pm, const PassRunOptions *o, const Pass *pass) {
   StrBuf text = {0};
   strbuf_printf(&text, "// after %s\n", pass->name);
-  ir_print(pm->module, &text, o->print_locations);
+  ir_print_with(pm->module, &text, &o->print);
   fwrite(text.data, 1, text.len, o->print_stream);
   strbuf_free(&text);
 }

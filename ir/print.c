@@ -21,14 +21,6 @@ typedef struct Scope {
   int next_number;
 } Scope;
 
-typedef struct {
-  const IrModule *m;
-  StrBuf *out;
-  bool locations;
-  PtrMap *names; /* value to its printed name, mem_alloc'd */
-  int indent;
-} Printer;
-
 static Taken *taken_find(Scope *s, const char *name) {
   Taken *t = NULL;
   HASH_FIND_STR(s->taken, name, t);
@@ -96,7 +88,7 @@ static void name_block(Printer *p, Scope *s, const IrBlock *b) {
   }
 }
 
-static void print_value(Printer *p, const IrValue *v) {
+void print_value(Printer *p, const IrValue *v) {
   const char *name = v ? ptr_map_get(p->names, v) : NULL;
   strbuf_printf(p->out, "%%%s",
                 name                                    ? name
@@ -112,7 +104,7 @@ static void printer_free(Printer *p) {
 /* ---- ops
  * ---------------------------------------------------------------------------------------------- */
 
-static void print_word(StrBuf *b, const char *s) {
+void print_word(StrBuf *b, const char *s) {
   if (text_is_word(s))
     strbuf_puts(b, s);
   else
@@ -120,7 +112,7 @@ static void print_word(StrBuf *b, const char *s) {
 }
 
 static void print_loc(Printer *p, SrcLoc loc) {
-  if (!p->locations) return;
+  if (!p->options.locations) return;
   if (!loc.line || !loc.file) {
     strbuf_puts(p->out, " loc(unknown)");
     return;
@@ -132,15 +124,27 @@ static void print_loc(Printer *p, SrcLoc loc) {
   strbuf_putc(p->out, ')');
 }
 
-static void print_attrs(Printer *p, const IrNamedAttr *attrs, int n, const IrOp *op) {
+static bool is_shown(const FormText *f, const char *name) {
+  for (int i = 0; i < f->nshown; i++)
+    if (!strcmp(f->shown[i], name)) return true;
+  return false;
+}
+
+/* Those of op (or, when it is NULL, of a function) that its form does not show. lead stands before
+ * the first. */
+static void print_attrs(Printer *p, const IrNamedAttr *attrs, int n, const IrOp *op,
+                        const FormText *f, const char *lead) {
   const char *dims[IR_MAX_DIMS];
-  int ndims = op ? kernel_dim_names(ir_attr(op, "dims"), dims) : -1, printed = 0;
+  AttrStyle style = {.m = p->m, .dims = dims, .elide_data = p->options.elide_data};
+  int printed = 0;
+  style.ndims = op ? kernel_dim_names(ir_attr(op, "dims"), dims) : -1;
   for (int i = 0; i < n; i++) {
     if (op && is_default(op, attrs[i].name, attrs[i].value)) continue;
-    strbuf_puts(p->out, printed++ ? ", " : " {");
+    if (is_shown(f, attrs[i].name)) continue;
+    strbuf_puts(p->out, printed++ ? ", " : lead);
     print_word(p->out, attrs[i].name);
     strbuf_puts(p->out, " = ");
-    print_attr(p->out, p->m, attrs[i].value, ndims, dims);
+    print_attr(p->out, &style, attrs[i].value);
   }
   if (printed) strbuf_putc(p->out, '}');
 }
@@ -160,6 +164,14 @@ static void print_types(Printer *p, const IrOp *op) {
     ir_type_print(p->out, op->results[i].type);
   }
   if (op->nresults != 1) strbuf_putc(p->out, ')');
+}
+
+/* Whether the results are those that an op in its form has without saying so. */
+static bool implied_results(const IrOp *op) {
+  const char *token = form_result(op->kind);
+  if (!token) return !op->nresults;
+  const IrType *t = op->nresults == 1 ? op->results[0].type : NULL;
+  return t && t->kind == IR_TYPE_TOKEN && !strcmp(t->token, token);
 }
 
 static void print_block(Printer *p, const IrBlock *b);
@@ -187,17 +199,22 @@ static void print_op(Printer *p, const IrOp *op, bool region) {
   }
   if (op->nresults) strbuf_puts(p->out, " = ");
   strbuf_puts(p->out, ir_op_info(op->kind)->name);
-  for (int i = 0; i < op->noperands; i++) {
+  FormText f = {0};
+  bool form = print_form(p, op, &f);
+  for (int i = 0; i < op->noperands && !form; i++) {
     strbuf_puts(p->out, i ? ", " : " ");
     print_value(p, ir_operand(op, i));
   }
-  print_attrs(p, op->attrs, op->nattrs, op);
-  print_types(p, op);
+  print_attrs(p, op->attrs, op->nattrs, op, &f, form && op->region ? " attributes {" : " {");
+  if (!form || !implied_results(op)) print_types(p, op);
   print_loc(p, op->loc);
   if (!op->region || !region) return;
-  strbuf_puts(p->out, " { ^");
-  print_args(p, op->region);
-  strbuf_putc(p->out, ':');
+  strbuf_puts(p->out, " {");
+  if (!form) {
+    strbuf_puts(p->out, " ^");
+    print_args(p, op->region);
+    strbuf_putc(p->out, ':');
+  }
   print_block(p, op->region);
   newline(p);
   strbuf_putc(p->out, '}');
@@ -239,25 +256,28 @@ static void print_func(Printer *p, const IrFunc *f) {
   print_args(p, f->body);
   print_results(p, f);
   strbuf_printf(p->out, " level %s", level_name(f->level));
-  if (f->nattrs) strbuf_puts(p->out, " attributes");
-  print_attrs(p, f->attrs, f->nattrs, NULL);
+  print_attrs(p, f->attrs, f->nattrs, NULL, &(FormText){0}, " attributes {");
   print_loc(p, f->loc);
   strbuf_puts(p->out, " {");
   print_block(p, f->body);
   strbuf_puts(p->out, "\n}\n");
 }
 
-void ir_print(const IrModule *m, StrBuf *out, bool locations) {
+void ir_print_with(const IrModule *m, StrBuf *out, const IrPrintOptions *options) {
   for (int i = 0; i < m->nfuncs; i++) {
-    Printer p = {.m = m, .out = out, .locations = locations};
+    Printer p = {.m = m, .out = out, .options = *options};
     if (i) strbuf_putc(out, '\n');
     print_func(&p, m->funcs[i]);
     printer_free(&p);
   }
 }
 
+void ir_print(const IrModule *m, StrBuf *out, bool locations) {
+  ir_print_with(m, out, &(IrPrintOptions){.locations = locations});
+}
+
 void ir_print_op(const IrModule *m, const IrOp *op, StrBuf *out) {
-  Printer p = {.m = m, .out = out};
+  Printer p = {.m = m, .out = out, .options.elide_data = TEXT_LIST_ELEMENTS};
   Scope scope = {0};
   const IrFunc *f = op->parent ? ir_block_func(op->parent) : NULL;
   if (f) name_block(&p, &scope, f->body); /* the names it has in a full dump */

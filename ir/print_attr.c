@@ -114,16 +114,18 @@ static void print_hex(StrBuf *b, const IrData *d) {
   strbuf_puts(b, "\")");
 }
 
-static void print_data(StrBuf *b, const IrModule *m, const IrData *d) {
+static void print_data(StrBuf *b, const AttrStyle *style, const IrData *d) {
   size_t n = (size_t)ir_type_elements(d->type);
   strbuf_puts(b, "data<");
   ir_type_print(b, d->type);
   strbuf_puts(b, ", ");
-  if (print_file_data(b, m, d)) {
+  if (print_file_data(b, style->m, d)) {
   } else if (n > 1 && all_equal(d) && numbers_exact(d, 1)) {
     strbuf_puts(b, "splat(");
     print_number(b, d, 0);
     strbuf_putc(b, ')');
+  } else if (style->elide_data > 0 && n > (uint64_t)style->elide_data) {
+    strbuf_puts(b, "elided");
   } else if (n <= TEXT_LIST_ELEMENTS && numbers_exact(d, n)) {
     for (size_t i = 0; i < n; i++) {
       strbuf_puts(b, i ? ", " : "[");
@@ -136,19 +138,19 @@ static void print_data(StrBuf *b, const IrModule *m, const IrData *d) {
   strbuf_putc(b, '>');
 }
 
-void print_attr(StrBuf *b, const IrModule *m, const IrAttr *a, int ndims, const char *const *dims) {
+void print_attr(StrBuf *b, const AttrStyle *style, const IrAttr *a) {
   switch (a->kind) {
   case IR_ATTR_INT: strbuf_printf(b, "%lld", (long long)a->i); break;
   case IR_ATTR_FLOAT: strbuf_double(b, a->f); break;
   case IR_ATTR_BOOL: strbuf_puts(b, a->b ? "true" : "false"); break;
   case IR_ATTR_STR: strbuf_quote(b, a->s); break;
   case IR_ATTR_DTYPE: strbuf_puts(b, dtype_name(a->dtype)); break;
-  case IR_ATTR_DATA: print_data(b, m, a->data); break;
+  case IR_ATTR_DATA: print_data(b, style, a->data); break;
   case IR_ATTR_ARRAY:
     strbuf_putc(b, '[');
     for (size_t i = 0; i < a->array.n; i++) {
       if (i) strbuf_puts(b, ", ");
-      print_attr(b, m, a->array.items[i], ndims, dims);
+      print_attr(b, style, a->array.items[i]);
     }
     strbuf_putc(b, ']');
     break;
@@ -156,7 +158,7 @@ void print_attr(StrBuf *b, const IrModule *m, const IrAttr *a, int ndims, const 
     strbuf_putc(b, '(');
     for (int i = 0; i < a->map->rank; i++) {
       if (i) strbuf_puts(b, ", ");
-      print_affine(b, &a->map->axis[i], ndims, dims);
+      print_affine(b, &a->map->axis[i], style->ndims, style->dims);
     }
     strbuf_putc(b, ')');
     break;
@@ -164,5 +166,5 @@ void print_attr(StrBuf *b, const IrModule *m, const IrAttr *a, int ndims, const 
 }
 
 void ir_attr_print(StrBuf *b, const IrModule *m, const IrAttr *a) {
-  print_attr(b, m, a, -1, NULL);
+  print_attr(b, &(AttrStyle){.m = m, .ndims = -1}, a);
 }

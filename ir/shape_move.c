@@ -26,7 +26,7 @@ static bool need_shape(Shape *s, int64_t *shape, int *rank) {
 bool shape_reshape(Shape *s) {
   const IrType *x = s->x[0];
   int64_t shape[IR_MAX_RANK], known = 1, total = ir_type_elements(x);
-  int rank, hole = -1;
+  int rank = 0, hole = -1;
   if (!need_shape(s, shape, &rank)) return false;
   for (int i = 0; i < rank; i++) {
     if (shape[i] == -1 && hole < 0)
@@ -125,7 +125,7 @@ static bool split_sizes(Shape *s, int axis, int64_t *sizes, int *n) {
 
 bool shape_split(Shape *s) {
   const IrType *x = s->x[0];
-  int axis, n;
+  int axis, n = 0;
   int64_t sizes[IR_MAX_RESULTS], shape[IR_MAX_RANK];
   if (!need_axis(s, "axis", x->rank, &axis) || !split_sizes(s, axis, sizes, &n)) return false;
   memcpy(shape, x->shape, sizeof shape);

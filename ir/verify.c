@@ -171,22 +171,6 @@ static bool check_types(Verifier *v, const IrOp *op) {
   return true;
 }
 
-static void check_program_op(Verifier *v, const IrOp *op) {
-  static const char *const conds[] = {"eq", "ne", "lt", "ge"};
-  for (int i = 0; i < op->noperands && (op->kind == IR_OP_FOR || op->kind == IR_OP_IF); i++) {
-    const IrType *t = ir_operand(op, i)->type;
-    if (t->kind != IR_TYPE_TOKEN || strcmp(t->token, "reg"))
-      verify_fail(v, op, "E-type", "operand %d is %s, expected !reg", i, verify_type_text(v, t));
-  }
-  if (op->kind == IR_OP_FOR && ir_get_int(op, "step", 0) == 0)
-    verify_fail(v, op, "E-attr", "step must not be 0");
-  if (op->kind != IR_OP_IF) return;
-  const char *cond = ir_get_str(op, "cond", "");
-  for (size_t i = 0; i < NPU_COUNTOF(conds); i++)
-    if (!strcmp(cond, conds[i])) return;
-  verify_fail(v, op, "E-attr", "cond = \"%s\" is not eq, ne, lt or ge", cond);
-}
-
 static void check_block(Verifier *v, const IrBlock *b);
 
 /* typed: the op fits its signature, so that a kernel's attributes can be read. */
@@ -230,7 +214,7 @@ static void check_op(Verifier *v, const IrOp *op) {
   }
   if (!check_operands(v, op)) return;
   bool typed = check_types(v, op);
-  if (v->level == IR_PROGRAM) check_program_op(v, op);
+  if (v->level == IR_PROGRAM && typed) verify_program_op(v, op);
   verify_layout(v, op);
   check_region(v, op, typed);
 }

@@ -17,6 +17,8 @@ bool verify_fail(Verifier *v, const IrOp *op, const char *code, const char *fmt,
 const char *verify_type_text(Verifier *v, const IrType *t);
 /* Maps, pads and body of a kernel whose ops have passed on their own. */
 void verify_kernel(Verifier *v, const IrOp *op);
+/* Attributes of an op at program level that fits its signature. */
+void verify_program_op(Verifier *v, const IrOp *op);
 /* `layout`, when there: one permutation of the axes per result. */
 void verify_layout(Verifier *v, const IrOp *op);
 #endif

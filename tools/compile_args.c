@@ -25,7 +25,9 @@ bool compile_args_take(CompileArgs *a, const Cli *cli, int id, const char *value
   case CARG_REPRODUCER: run->reproducer = value; break;
   case CARG_PRINT_AFTER: cli_list_split(&a->print_after, value, a->arena); break;
   case CARG_PRINT_AFTER_ALL: run->print_after_all = true; break;
-  case CARG_LOCATIONS: run->print_locations = true; break;
+  case CARG_LOCATIONS: run->print.locations = true; break;
+  case CARG_ELIDE_DATA:
+    return cli_int(cli, "--elide-data", value, 1, INT64_MAX, &run->print.elide_data);
   case CARG_VERIFY_EACH: run->verify_each = true; break;
   case CARG_TIME_PASSES: run->time_passes = true; break;
   case CARG_STATS: run->stats = true; break;

@@ -13,6 +13,7 @@ enum {
   CARG_PRINT_AFTER,
   CARG_PRINT_AFTER_ALL,
   CARG_LOCATIONS,
+  CARG_ELIDE_DATA,
   CARG_VERIFY_EACH,
   CARG_TIME_PASSES,
   CARG_STATS,
@@ -32,6 +33,8 @@ enum {
       {CARG_PRINT_AFTER, 0, "print-after", "PASS,...", "print the IR after these passes"},         \
       {CARG_PRINT_AFTER_ALL, 0, "print-after-all", NULL, "print the IR after every pass"},         \
       {CARG_LOCATIONS, 0, "locations", NULL, "print source locations with IR"},                    \
+      {CARG_ELIDE_DATA, 0, "elide-data", "N",                                                      \
+       "print IR without constants of more than N elements"},                                      \
       {CARG_VERIFY_EACH, 0, "verify-each", NULL, "verify the IR after every pass"},                \
       {CARG_TIME_PASSES, 0, "time-passes", NULL, "print the time every pass took"}, {              \
     CARG_STATS, 0, "stats", NULL, "print what every pass counted"                                  \

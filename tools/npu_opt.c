@@ -60,7 +60,7 @@ static bool run(CompileArgs *a, const char *path, const char *output, bool list)
     list_passes(npucc_passes(c), &out);
   } else if (ok) {
     ok = read_input(c, path, diag) && npucc_run_passes(c, IR_PROGRAM);
-    if (ok) ir_print(npucc_module(c), &out, a->options.run.print_locations);
+    if (ok) ir_print_with(npucc_module(c), &out, &a->options.run.print);
   }
   ok = ok && cli_write(output, &out, diag);
   strbuf_free(&out);

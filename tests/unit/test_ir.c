@@ -319,6 +319,22 @@ static void test_clone_function(void **state) {
   assert_true(ir_verify(t->m));
 }
 
+/* Constants of more elements than asked for print without them, the others with. */
+static void test_elide(void **state) {
+  Fixture *t = *state;
+  const float values[5] = {1, 2, 3, 4, 5};
+  IrValue *five = ir_build_constant(
+      &t->b, ir_attr_data(t->m, ir_type_tensor(t->m, DT_F32, 1, (int64_t[]){5}), values));
+  ir_build_constant(&t->b,
+                    ir_attr_data(t->m, ir_type_tensor(t->m, DT_F32, 1, (int64_t[]){4}), values));
+  finish(t, five);
+  StrBuf text = {0};
+  ir_print_with(t->m, &text, &(IrPrintOptions){.elide_data = 4});
+  assert_non_null(strstr(text.data, "data<f32[5], elided>"));
+  assert_non_null(strstr(text.data, "data<f32[4], [1.0, 2.0, 3.0, 4.0]>"));
+  strbuf_free(&text);
+}
+
 static IrValue *to_user(void *user, IrValue *old) {
   return old->name ? user : NULL;
 }
@@ -486,7 +502,7 @@ static bool parses(Fixture *t, const char *data, IrModule **out) {
   snprintf(text, sizeof text,
            "func @f() -> () level graph {\n"
            "  %%w = weight {data = data<%s>} : () -> f32[2]\n"
-           "  return : () -> ()\n"
+           "  return\n"
            "}\n",
            data);
   *out = ir_parse(text, strlen(text), SCRATCH "/model.ir", t->diag);
@@ -608,6 +624,7 @@ int main(void) {
                                      T(test_attr_access),
                                      T(test_signatures),
                                      T(test_clone_function),
+                                     T(test_elide),
                                      T(test_clone_op),
                                      T(test_kernel),
                                      T(test_layout),
