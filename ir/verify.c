@@ -148,7 +148,7 @@ static void check_given_type(Verifier *v, const IrOp *op) {
 /* False when the op does not fit its signature. */
 static bool check_types(Verifier *v, const IrOp *op) {
   const IrType *types[IR_MAX_RESULTS];
-  IrValue *operands[IR_MAX_RESULTS], **list = operands;
+  IrValue *operands[IR_MAX_RESULTS] = {0}, **list = operands;
   int n;
   if (op->noperands > IR_MAX_RESULTS) list = mem_alloc(sizeof *list * (size_t)op->noperands);
   for (int i = 0; i < op->noperands; i++) list[i] = ir_operand(op, i);
