@@ -45,6 +45,7 @@ IrOp *merge_kernels(const Merge *m) {
   nest_copy_body(&n, c, m->consumer_dims, args, yielded);
   nest_close(&n, yielded);
   n.kernel->results[0].name = c->results[0].name;
+  kernel_join_names(n.kernel, p, c);
   if (m->type == c->results[0].type) ir_set_attr(n.kernel, "layout", ir_attr(c, "layout"));
   IrOp *merged = kernel_simplify(n.kernel);
   if (within_limits(merged)) return merged;

@@ -95,6 +95,25 @@ int kernel_body_live(const IrOp *kernel) {
   return most;
 }
 
+const char *kernel_name(const IrOp *kernel) {
+  return ir_get_str(kernel, "name", NULL);
+}
+
+void kernel_set_name(IrOp *kernel, const char *name) {
+  ir_set_attr(kernel, "name", name ? ir_attr_str(ir_op_module(kernel), name) : NULL);
+}
+
+void kernel_join_names(IrOp *kernel, const IrOp *first, const IrOp *second) {
+  const char *a = kernel_name(first), *b = kernel_name(second);
+  char both[128];
+  if (!a || !strcmp(a, "cast")) a = b, b = NULL;
+  if (a && b && strcmp(b, "cast") != 0 && strlen(a) + strlen(b) + 2 <= 48) {
+    snprintf(both, sizeof both, "%s_%s", a, b);
+    a = both;
+  }
+  kernel_set_name(kernel, a);
+}
+
 /* ---- writing -----------------------------------------------------------------------------------
  */
 

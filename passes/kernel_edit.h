@@ -32,6 +32,13 @@ int kernel_body_cost(const IrOp *kernel);
 /* Most values alive at once between two body operations. */
 int kernel_body_live(const IrOp *kernel);
 
+/* The graph ops a kernel computes, joined with '_': what reports, labels and traces call it. NULL:
+ * not said. */
+const char *kernel_name(const IrOp *kernel);
+void kernel_set_name(IrOp *kernel, const char *name);
+/* Names a kernel after the two it was made of, casts and overlong tails left out. */
+void kernel_join_names(IrOp *kernel, const IrOp *first, const IrOp *second);
+
 /* ---- writing -----------------------------------------------------------------------------------
  */
 

@@ -111,6 +111,7 @@ IrOp *kernel_simplify(IrOp *kernel) {
   for (int i = 0; i < kernel->noperands; i++) args[i] = n.kernel->region->args[number[i]];
   nest_copy_body(&n, kernel, images, args, yielded);
   nest_close(&n, yielded);
+  kernel_set_name(n.kernel, kernel_name(kernel));
   ir_set_attr(n.kernel, "layout", ir_attr(kernel, "layout"));
   for (int i = 0; i < kernel->nresults; i++) {
     n.kernel->results[i].name = kernel->results[i].name;

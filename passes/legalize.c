@@ -5,6 +5,7 @@
  * them
  *   - `index` in a body becomes an operand that reads a table 0, 1, 2, ...
  * Level: nest. Keeps: everything. Terminates: each rewrite removes one such use. */
+#include "passes/kernel_edit.h"
 #include "passes/sched.h"
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static IrValue *copy_before(IrOp *pos, IrValue *v) {
   IrBuilder body = ir_builder_at_end(k->region, b.loc);
   IrValue *arg = k->region->args[0];
   ir_build_typed(&body, IR_OP_YIELD, 1, &arg, 0, NULL, 0, NULL);
-  ir_set_attr(k, "copy", ir_attr_bool(b.m, true));
+  kernel_set_name(k, "copy");
   return ir_result(k, 0);
 }
 

@@ -2,6 +2,7 @@
  * constant, state, state_write, return). Level: graph -> nest. Needs: shapes. Terminates: each op
  * is visited once; conv_transpose2d is first expanded into plain ops, which are visited in turn. */
 #include "passes/expand.h"
+#include "passes/kernel_edit.h"
 #include "passes/lower_internal.h"
 #include "passes/passes.h"
 
@@ -21,6 +22,7 @@ static bool lower_op(PassContext *pc, IrOp *op) {
   if (!lower_table[op->kind]) return true;
   IrValue *out[64] = {0};
   IrBuilder at = ir_builder_before(op);
+  IrOp *before = op->prev;
   unsigned errors = diag_errors(pc->diag);
   lower_table[op->kind](&at, op, out);
   if (diag_errors(pc->diag) != errors) return false;
@@ -33,6 +35,8 @@ static bool lower_op(PassContext *pc, IrOp *op) {
     if (!out[i]->name) out[i]->name = op->results[i].name;
     ir_replace_all_uses(&op->results[i], out[i]);
   }
+  for (IrOp *made = before ? before->next : op->parent->first; made != op; made = made->next)
+    if (made->kind == IR_OP_KERNEL) kernel_set_name(made, ir_op_info(op->kind)->name);
   ir_op_erase(op);
   pass_count(pc, "ops lowered", 1);
   return true;

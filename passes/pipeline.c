@@ -14,6 +14,7 @@
  *
  * Level: nest to program. Needs: lower, legalize, tile, plan. */
 #include "passes/pipeline.h"
+#include "passes/kernel_edit.h"
 #include <string.h>
 
 /* ---- tensors
@@ -115,8 +116,7 @@ static bool place_all(Places *p) {
       const IrData *d = ir_constant_data(r);
       if (!d) return false;
       const IrAttr *attr = ir_attr(op, "data");
-      if (!attr || attr->data != d)
-        attr = ir_attr_data_of(m, d);
+      if (!attr || attr->data != d) attr = ir_attr_data_of(m, d);
       place(p, r, r->type, "const", r->name, ir_get_int(op, "addr", 0), attr);
     } else if (op->kind == IR_OP_STATE) {
       place(p, r, r->type, "state", ir_get_str(op, "name", ""), ir_get_int(op, "addr", 0),
@@ -381,7 +381,7 @@ static bool write_kernel(PassContext *pc, IrOp *k, const Places *places, IrBuild
   }
   IrBuilder at = *out;
   at.loc = k->loc;
-  const char *name = ir_get_str(k, "name", k->results[0].name ? k->results[0].name : "kernel");
+  const char *name = kernel_name(k) ? kernel_name(k) : "kernel";
   IrOp *section = ir_build_typed(&at, IR_OP_SECTION, 0, NULL, 0, NULL, 1,
                                  &(IrAttrInit){"name", ir_attr_str(w->m, name)});
   IrBuilder b = ir_builder_at_end(ir_op_add_region(section), k->loc);

@@ -147,6 +147,8 @@ bool sched_split(PassContext *pc, IrOp *k, IrOp **first, IrOp **rest) {
     add_input(in, ir_result(*first, i), &cut->maps[i], ir_attr_str(pc->module, "none"));
   *rest = build_rest(pc, k, &info, in, cut);
   for (int i = 0; i < k->nresults; i++) ir_replace_all_uses(ir_result(k, i), ir_result(*rest, i));
+  kernel_set_name(*first, kernel_name(k));
+  kernel_set_name(*rest, kernel_name(k));
   ir_op_erase(k);
   *first = kernel_simplify(*first);
   *rest = kernel_simplify(*rest);
