@@ -1,6 +1,8 @@
 /* `tensor` ops to segments, signature and roofline. */
-#include "backend/npu/emit_internal.h"
 #include <string.h>
+
+#include "backend/npu/emit_internal.h"
+#include "backend/npu/permute.h"
 
 typedef struct {
   const IrOp *op;
@@ -39,32 +41,6 @@ static bool read_tensor(Emitter *e, const IrOp *op, Tensor *t) {
   return t->addr >= 0;
 }
 
-/* Copies row-major elements into storage order. */
-static void permute(const Tensor *t, const int64_t *layout, const uint8_t *from, uint8_t *to) {
-  int64_t stride[IR_MAX_RANK], step = (int64_t)dtype_size(t->dtype), size = step,
-                               index[IR_MAX_RANK] = {0};
-  for (int i = t->rank - 1; i >= 0; i--) stride[i] = step, step *= t->shape[i];
-  int inner = (int)layout[t->rank - 1];
-  int64_t n = t->shape[inner];
-  for (int64_t done = 0; done < t->bytes; done += n * size) {
-    int64_t at = 0;
-    for (int i = 0; i < t->rank - 1; i++) at += index[i] * stride[layout[i]];
-    const uint8_t *src = from + at;
-    switch (size) {
-    case 1:
-      for (int64_t k = 0; k < n; k++) to[k] = src[k * stride[inner]];
-      break;
-    default:
-      for (int64_t k = 0; k < n; k++) memcpy(to + k * size, src + k * stride[inner], (size_t)size);
-    }
-    to += n * size;
-    for (int i = t->rank - 2; i >= 0; i--) {
-      if (++index[i] < t->shape[layout[i]]) break;
-      index[i] = 0;
-    }
-  }
-}
-
 static const void *stored_bytes(Emitter *e, const Tensor *t, const IrData *d) {
   int64_t layout[IR_MAX_RANK];
   int n = ir_get_ints(t->op, "layout", layout, IR_MAX_RANK);
@@ -72,7 +48,7 @@ static const void *stored_bytes(Emitter *e, const Tensor *t, const IrData *d) {
   for (int i = 0; i < n; i++) plain = plain && layout[i] == i;
   if (n != t->rank || plain) return d->bytes;
   uint8_t *out = arena_alloc(e->img->arena, (size_t)t->bytes);
-  permute(t, layout, d->bytes, out);
+  permute_elements(dtype_size(t->dtype), t->rank, t->shape, layout, d->bytes, out);
   return out;
 }
 
@@ -101,8 +77,8 @@ void emit_tensors(Emitter *e) {
     Tensor t;
     const IrAttr *data = op->kind == IR_OP_TENSOR ? ir_attr(op, "data") : NULL;
     if (op->kind != IR_OP_TENSOR || !read_tensor(e, op, &t)) continue;
-    if ((uint64_t)(t.addr + t.bytes) > img->dram_bytes)
-      img->dram_bytes = (uint64_t)(t.addr + t.bytes);
+    uint64_t end = (uint64_t)t.addr + (uint64_t)t.bytes;
+    if (end > img->dram_bytes) img->dram_bytes = end;
     double touched = (double)ir_get_int(op, "touched", t.bytes);
     if (!strcmp(t.role, "input"))
       add_io(img, &t, IO_INPUT), img->ideal_dram_bytes += touched;

@@ -1,0 +1,1 @@
+npu_unit_test(permute npu_backend_npu)
