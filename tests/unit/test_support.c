@@ -352,6 +352,22 @@ static void rng_distributions(void **state) {
 
 /* ---- element types ---- */
 
+static void many_convert_like_one(void **state) {
+  (void)state;
+  enum { N = 4096 };
+  static float in[N];
+  int8_t many[N];
+  for (int i = 0; i < N; i++) in[i] = (float)(i - N / 2) / 8; /* -256 to 256, with all ties */
+  const float odd[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f, -0.0f, 0.49999997f, 127.49999f};
+  memcpy(in, odd, sizeof odd);
+  dtype_convert(DT_S8, many, DT_F32, in, N);
+  for (int i = 0; i < N; i++) {
+    int8_t one;
+    dtype_set(DT_S8, &one, 0, (double)in[i]);
+    assert_int_equal(many[i], one);
+  }
+}
+
 static void conversions_saturate_and_round(void **state) {
   (void)state;
   const float in[] = {300, -300, 2.5f, 3.5f, -0.5f, NAN};
@@ -411,6 +427,7 @@ int main(void) {
       cmocka_unit_test(integers_parse_whole_or_not),
       cmocka_unit_test(rng_is_the_published_one),
       cmocka_unit_test(rng_distributions),
+      cmocka_unit_test(many_convert_like_one),
       cmocka_unit_test(conversions_saturate_and_round),
       cmocka_unit_test(names_round_trip),
   };
