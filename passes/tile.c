@@ -243,22 +243,52 @@ static bool search_kernel(PassContext *pc, IrOp *k, Schedule *out, Predicted *co
 /* ---- the pass
  * ---------------------------------------------------------------------------------------------- */
 
+static bool has_product(const IrOp *k, double *macs) {
+  KernelInfo ki;
+  const char *why;
+  if (!sched_analyze(k, &ki, &why) || ki.mxu_step < 0) return false;
+  const Step *st = &ki.step[ki.mxu_step];
+  *macs = 1;
+  for (int d = 0; d < ki.k.ndims; d++)
+    if ((st->par | st->red) >> d & 1) *macs *= (double)ki.k.extent[d];
+  return true;
+}
+
+static void use_vector_unit(PassContext *pc, IrOp *k, bool use) {
+  ir_set_attr(k, "engine", use ? ir_attr_str(pc->module, "vpu") : NULL);
+}
+
+/* The array's schedule, or the vector unit's where the array cannot or is slower: products with
+ * little to share, such as depthwise convolutions, leave most of the array idle. The vector unit is
+ * only tried when its lower bound, two loads and two operations a product, beats what was found. */
+static bool search_engines(PassContext *pc, IrOp *k, Schedule *s, Predicted *cost, int *phases,
+                           const char **why) {
+  double macs;
+  bool product = has_product(k, &macs), found = search_kernel(pc, k, s, cost, phases, why);
+  if (!product ||
+      (found && cost->total < 4 * macs / (double)(pc->machine->vpu_lanes * pc->machine->vpu_issue)))
+    return found;
+  Schedule vector;
+  Predicted vector_cost;
+  use_vector_unit(pc, k, true);
+  bool better = search_kernel(pc, k, &vector, &vector_cost, phases, why) &&
+                (!found || vector_cost.total < cost->total);
+  if (!better) {
+    if (found) use_vector_unit(pc, k, false);
+    return found;
+  }
+  *s = vector, *cost = vector_cost;
+  pass_count(pc, "products on the vector unit", 1);
+  return true;
+}
+
 static PassStatus tile_kernel(PassContext *pc, IrOp *k) {
   Schedule s;
   Predicted cost;
   int phases = 1;
   const char *why = NULL;
-  while (!search_kernel(pc, k, &s, &cost, &phases, &why)) {
+  while (!search_engines(pc, k, &s, &cost, &phases, &why)) {
     IrOp *first, *rest;
-    if (strcmp(ir_get_str(k, "engine", ""), "vpu") != 0) {
-      KernelInfo ki;
-      const char *unused;
-      if (sched_analyze(k, &ki, &unused) && ki.mxu_step >= 0) {
-        ir_set_attr(k, "engine", ir_attr_str(pc->module, "vpu"));
-        pass_count(pc, "products on the vector unit", 1);
-        continue;
-      }
-    }
     if (phases < 2 || !sched_split(pc, k, &first, &rest)) {
       diag_error(pc->diag, k->loc, "E-tile",
                  "this operation does not fit machine '%s' at any tile size: it needs %s",
