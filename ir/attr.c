@@ -60,7 +60,8 @@ const IrAttr *ir_attr_array(IrModule *m, const IrAttr *const *items, size_t n) {
 }
 
 const IrAttr *ir_attr_ints(IrModule *m, const int64_t *v, size_t n) {
-  const IrAttr *small[32] = {0}, **items = n <= NPU_COUNTOF(small) ? small : mem_alloc(n * sizeof *items);
+  const IrAttr *small[32] = {0},
+               **items = n <= NPU_COUNTOF(small) ? small : mem_alloc(n * sizeof *items);
   for (size_t i = 0; i < n; i++) items[i] = ir_attr_int(m, v[i]);
   const IrAttr *a = ir_attr_array(m, items, n);
   if (items != small) mem_free(items);

@@ -52,8 +52,7 @@ static DmaShape dma_shape(const IsaDesc *d, bool clip, unsigned first) {
 static void cost_dma(IsaInsnKind kind, const IsaDesc *d, const MachineDesc *m, IsaCost *c) {
   bool store = kind == INSN_ST || kind == INSN_ST_CLIP || kind == INSN_ST_SCATTER;
   bool list = kind == INSN_LD0_GATHER || kind == INSN_LD1_GATHER || kind == INSN_ST_SCATTER;
-  bool clip =
-      kind == INSN_LD0_FILL || kind == INSN_LD1_FILL || kind == INSN_ST_CLIP || list;
+  bool clip = kind == INSN_LD0_FILL || kind == INSN_LD1_FILL || kind == INSN_ST_CLIP || list;
   c->latency = machine_dram_latency_cycles(m);
   DmaShape s = dma_shape(d, clip, list ? 1 : 0);
   double burst = (double)m->dram_burst;

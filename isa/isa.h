@@ -1,15 +1,16 @@
-/* isa: the contract between compiler and machine. Instruction table, encoder, decoder, assembler, disassembler,
- * descriptors, vector programs, machine description, instruction costs, the binary container, and the
- * definitions of the special functions. */
+/* isa: the contract between compiler and machine. Instruction table, encoder, decoder, assembler,
+ * disassembler, descriptors, vector programs, machine description, instruction costs, the binary
+ * container, and the definitions of the special functions. */
 #ifndef NPU_ISA_H
 #define NPU_ISA_H
 #include "support/dtype.h"
 #include "support/support.h"
 
-/* ---- machine description ------------------------------------------------------------------------ */
+/* ---- machine description ------------------------------------------------------------------------
+ */
 
-/* MFIELD(member, C type, "file key", minimum, maximum, "unit and meaning") for every field, in isa/machine.def:
- * reader, writer, comparison and the manual are driven by it. */
+/* MFIELD(member, C type, "file key", minimum, maximum, "unit and meaning") for every field, in
+ * isa/machine.def: reader, writer, comparison and the manual are driven by it. */
 typedef struct MachineDesc {
   char name[32];
 #define MFIELD(member, type, key, min, max, doc) type member;
@@ -17,10 +18,12 @@ typedef struct MachineDesc {
 #undef MFIELD
 } MachineDesc;
 const MachineDesc *machine_default(void); /* edge, compiled in */
-/* A built-in name (edge, cloud, pod8; compiled in from isa/machines/) or a path to a file in the same form.
- * Unknown keys, missing values, out-of-range values are diagnosed with place; false on error. */
+/* A built-in name (edge, cloud, pod8; compiled in from isa/machines/) or a path to a file in the
+ * same form. Unknown keys, missing values, out-of-range values are diagnosed with place; false on
+ * error. */
 bool machine_load(const char *name_or_path, MachineDesc *out, DiagEngine *diag);
-bool machine_parse(const char *text, size_t len, const char *label, MachineDesc *out, DiagEngine *diag);
+bool machine_parse(const char *text, size_t len, const char *label, MachineDesc *out,
+                   DiagEngine *diag);
 void machine_print(const MachineDesc *m, StrBuf *out);
 /* Key of the first field that differs, or NULL when equal. */
 const char *machine_difference(const MachineDesc *a, const MachineDesc *b);
@@ -29,14 +32,17 @@ const char *machine_builtin_name(size_t i);
 double machine_dram_bytes_per_cycle(const MachineDesc *m); /* of one chip */
 double machine_dram_latency_cycles(const MachineDesc *m);
 
-/* ---- engines and instructions --------------------------------------------------------------------- */
+/* ---- engines and instructions
+ * --------------------------------------------------------------------- */
 
-#define ISA_ENGINES(X) X(SEQ, "SEQ") X(LD0, "LD0") X(LD1, "LD1") X(ST, "ST") X(MXW, "MXW") X(MXM, "MXM") X(VPU, "VPU") X(NET, "NET")
+#define ISA_ENGINES(X)                                                                             \
+  X(SEQ, "SEQ")                                                                                    \
+  X(LD0, "LD0") X(LD1, "LD1") X(ST, "ST") X(MXW, "MXW") X(MXM, "MXM") X(VPU, "VPU") X(NET, "NET")
 typedef enum {
 #define X(e, n) ENGINE_##e,
   ISA_ENGINES(X)
 #undef X
-  ENGINE_COUNT
+      ENGINE_COUNT
 } IsaEngine;
 const char *isa_engine_name(IsaEngine e);
 
@@ -47,16 +53,27 @@ typedef enum {
   INSN_COUNT
 } IsaInsnKind;
 
-enum { ISA_REGS = 32, ISA_DESCS = 64, ISA_SEMS = 64, ISA_STREAMS = 8, ISA_VREGS = 16, ISA_RREGS = 8,
-       ISA_VPROG_MAX = 64, ISA_SEM_COUNT_MAX = 15, ISA_INSN_BYTES = 16 };
+enum {
+  ISA_REGS = 32,
+  ISA_DESCS = 64,
+  ISA_SEMS = 64,
+  ISA_STREAMS = 8,
+  ISA_VREGS = 16,
+  ISA_RREGS = 8,
+  ISA_VPROG_MAX = 64,
+  ISA_SEM_COUNT_MAX = 15,
+  ISA_INSN_BYTES = 16
+};
 
-typedef struct { uint8_t sem, count; } IsaSemRef; /* count 0: none */
+typedef struct {
+  uint8_t sem, count;
+} IsaSemRef; /* count 0: none */
 /* A decoded instruction. Fields a row does not use are zero. */
 typedef struct {
   IsaInsnKind kind;
   IsaSemRef take[2], give[2];
   uint8_t rd, rs, rt, dn;
-  uint8_t field;   /* descriptor field number */
+  uint8_t field; /* descriptor field number */
   uint16_t vp;
   uint32_t target; /* jump target or descriptor index */
   int64_t imm;     /* imm (48 bits) or mem offset (32 bits) */
@@ -71,12 +88,14 @@ typedef struct {
 } IsaInsnInfo;
 const IsaInsnInfo *isa_insn_info(IsaInsnKind k);
 bool isa_insn_by_name(const char *mnemonic, IsaInsnKind *out);
-/* False when a field does not fit; *why names it. A reference of count 0 before one that is used is closed up. */
+/* False when a field does not fit; *why names it. A reference of count 0 before one that is used is
+ * closed up. */
 bool isa_encode(const IsaInsn *in, uint8_t out[16], const char **why);
 /* False for an unknown opcode or flags, or nonzero unused bits. */
 bool isa_decode(const uint8_t in[16], IsaInsn *out, const char **why);
 
-/* ---- descriptors ------------------------------------------------------------------------------------ */
+/* ---- descriptors
+ * ------------------------------------------------------------------------------------ */
 
 typedef enum { DESC_NONE, DESC_DMA, DESC_PLANE, DESC_ROWS, DESC_VECTOR } IsaDescKind;
 typedef enum { SPACE_SPM, SPACE_ACC } IsaSpace;
@@ -84,7 +103,7 @@ typedef enum { SPACE_SPM, SPACE_ACC } IsaSpace;
 /* 256 bytes in the binary, little endian, in this layout (static-asserted). Sizes and strides: see
  * isa/descfields.def. The box of a DMA descriptor has `rank` axes (1..5), axis 0 outermost. */
 typedef struct {
-  uint8_t kind; /* IsaDescKind */
+  uint8_t kind;     /* IsaDescKind */
   uint8_t rank;     /* DMA: axes */
   uint8_t elsize;   /* DMA: 1, 2 or 4 bytes */
   uint8_t dtype;    /* PLANE, ROWS: DT_S8 or DT_BF16 */
@@ -98,9 +117,29 @@ typedef struct {
       int64_t dstride[5], coord[5], extent[5];
       int32_t sstride[5];
     } dma;
-    struct { uint32_t spm, k[3]; int32_t kstride[3]; uint32_t n; int32_t nstride; } plane;
-    struct { uint32_t spm, k[3]; int32_t kstride[3]; uint32_t m[3]; int32_t mstride[3]; uint32_t acc; int32_t astride[3]; } rows;
-    struct { uint32_t count[5]; struct { uint8_t space, dtype; uint16_t reserved; uint32_t base; int32_t stride[5]; } stream[8]; } vec;
+    struct {
+      uint32_t spm, k[3];
+      int32_t kstride[3];
+      uint32_t n;
+      int32_t nstride;
+    } plane;
+    struct {
+      uint32_t spm, k[3];
+      int32_t kstride[3];
+      uint32_t m[3];
+      int32_t mstride[3];
+      uint32_t acc;
+      int32_t astride[3];
+    } rows;
+    struct {
+      uint32_t count[5];
+      struct {
+        uint8_t space, dtype;
+        uint16_t reserved;
+        uint32_t base;
+        int32_t stride[5];
+      } stream[8];
+    } vec;
     uint8_t bytes[248];
   };
 } IsaDesc;
@@ -115,10 +154,12 @@ bool isa_field_in_kind(uint8_t field, IsaDescKind kind);
 int64_t isa_field_get(const IsaDesc *d, uint8_t field);
 /* False when the value does not fit the field or the field is not of the descriptor's kind. */
 bool isa_field_set(IsaDesc *d, uint8_t field, int64_t value);
-/* Machine-independent and machine-dependent rules (ranks, element sizes, K and N against the array, dtypes). */
+/* Machine-independent and machine-dependent rules (ranks, element sizes, K and N against the array,
+ * dtypes). */
 bool isa_desc_check(const IsaDesc *d, const MachineDesc *m, const char **why);
 
-/* ---- vector programs ---------------------------------------------------------------------------------- */
+/* ---- vector programs
+ * ---------------------------------------------------------------------------------- */
 
 typedef enum {
 #define VOP(e, ...) VOP_##e,
@@ -139,9 +180,16 @@ typedef struct {
   int n;
   IsaVop ops[ISA_VPROG_MAX];
 } IsaVprog;
-typedef struct { const char *mnemonic; uint8_t code; const char *operands; enum { UNIT_ALU, UNIT_LOAD, UNIT_STORE, UNIT_SFU, UNIT_RED, UNIT_CTL } unit; const char *doc; } IsaVopInfo;
+typedef struct {
+  const char *mnemonic;
+  uint8_t code;
+  const char *operands;
+  enum { UNIT_ALU, UNIT_LOAD, UNIT_STORE, UNIT_SFU, UNIT_RED, UNIT_CTL } unit;
+  const char *doc;
+} IsaVopInfo;
 const IsaVopInfo *isa_vop_info(IsaVopKind k);
-/* "vec; ld v0, s0; max.f v0, v0, 0.0; st s1, v0; endv". At most one immediate (or equal ones) per micro-operation. */
+/* "vec; ld v0, s0; max.f v0, v0, 0.0; st s1, v0; endv". At most one immediate (or equal ones) per
+ * micro-operation. */
 bool isa_vprog_parse(const char *text, IsaVprog *out, char why[160]);
 void isa_vprog_print(const IsaVprog *p, const char *separator, StrBuf *out);
 /* Structure (sections nest and close), destinations legal for their section, streams < nstreams. */
@@ -149,39 +197,59 @@ bool isa_vprog_check(const IsaVprog *p, int nstreams, const char **why);
 void isa_vop_encode(const IsaVop *v, uint8_t out[8]);
 bool isa_vop_decode(const uint8_t in[8], IsaVop *out);
 
-/* ---- special functions ---------------------------------------------------------------------------------- */
+/* ---- special functions
+ * ---------------------------------------------------------------------------------- */
 
-/* A special function *is* a straight-line program of basic micro-operations on f32 bits: the interpreter, the
- * simulator's compiler and the host reference all expand the same steps. Operands number earlier steps; 0 is
- * the argument x, step i writes value i + 1; VMATH_IMM means the step's immediate. */
+/* A special function *is* a straight-line program of basic micro-operations on f32 bits: the
+ * interpreter, the simulator's compiler and the host reference all expand the same steps. Operands
+ * number earlier steps; 0 is the argument x, step i writes value i + 1; VMATH_IMM means the step's
+ * immediate. */
 enum { VMATH_IMM = 255 };
-typedef struct { uint8_t op; uint8_t a, b, c; uint32_t imm; } VmathStep; /* op: IsaVopKind of an ALU or IEEE SFU operation */
-typedef struct { const char *name; IsaVopKind vop; int nsteps; const VmathStep *steps; double max_ulp; /* measured against libm over all floats or a dense sample */ } VmathFn;
+typedef struct {
+  uint8_t op;
+  uint8_t a, b, c;
+  uint32_t imm;
+} VmathStep; /* op: IsaVopKind of an ALU or IEEE SFU operation */
+typedef struct {
+  const char *name;
+  IsaVopKind vop;
+  int nsteps;
+  const VmathStep *steps;
+  double max_ulp; /* measured against libm over all floats or a dense sample */
+} VmathFn;
 /* EXP_F LOG_F TANH_F ERF_F SIN_F COS_F; NULL for others. */
 const VmathFn *vmath_fn(IsaVopKind vop);
 float vmath_eval(IsaVopKind vop, float x); /* the interpreter, for tests and scalars */
-/* Result of a basic ALU/SFU micro-operation on 32-bit values, as defined; the interpreter's kernel. */
+/* Result of a basic ALU/SFU micro-operation on 32-bit values, as defined; the interpreter's kernel.
+ */
 uint32_t isa_vop_eval(IsaVopKind op, uint32_t a, uint32_t b, uint32_t c);
 
-/* ---- costs --------------------------------------------------------------------------------------------------- */
+/* ---- costs
+ * ---------------------------------------------------------------------------------------------------
+ */
 
-/* What one instruction costs on a machine: the one place with these formulas (documented in isa/README.md),
- * used by the compiler's search and by the timed simulator. Cycles the engine is occupied; DRAM time is
- * max(cycles, dram_bytes / bandwidth) and is left to the resource model. */
+/* What one instruction costs on a machine: the one place with these formulas (documented in
+ * isa/README.md), used by the compiler's search and by the timed simulator. Cycles the engine is
+ * occupied; DRAM time is max(cycles, dram_bytes / bandwidth) and is left to the resource model. */
 typedef struct {
-  double cycles;          /* engine occupancy, at least 1 */
-  double dram_read, dram_write; /* bytes on the DRAM bus, whole bursts: each contiguous run is rounded up to dram_burst */
+  double cycles;                /* engine occupancy, at least 1 */
+  double dram_read, dram_write; /* bytes on the DRAM bus, whole bursts: each contiguous run is
+                                   rounded up to dram_burst */
   double spm_bytes, acc_bytes;  /* traffic, for energy */
-  double macs;            /* multiply-accumulates of all mxu_cols columns; times plane n / mxu_cols are useful */
-  double vpu_ops;         /* lane operations */
-  double latency;         /* cycles after occupancy until gives fire (DMA: DRAM latency) */
+  double
+      macs; /* multiply-accumulates of all mxu_cols columns; times plane n / mxu_cols are useful */
+  double vpu_ops; /* lane operations */
+  double latency; /* cycles after occupancy until gives fire (DMA: DRAM latency) */
 } IsaCost;
 IsaCost isa_cost(const IsaInsn *in, const IsaDesc *d, const IsaVprog *vp, const MachineDesc *m);
 /* Picojoules of a cost. */
-typedef struct { double mac, vpu, spm, acc, dram, total; } IsaEnergy;
+typedef struct {
+  double mac, vpu, spm, acc, dram, total;
+} IsaEnergy;
 IsaEnergy isa_energy(const IsaCost *c, bool bf16, const MachineDesc *m);
 
-/* ---- binary container ------------------------------------------------------------------------------------------ */
+/* ---- binary container
+ * ------------------------------------------------------------------------------------------ */
 
 #define ISA_VERSION_MAJOR 1
 #define ISA_VERSION_MINOR 0
@@ -196,46 +264,74 @@ typedef struct {
   uint64_t addr; /* DRAM byte address, row-major */
 } IsaIo;
 /* Initialised DRAM contents; bytes beyond the last segment up to dram_bytes are zero at start. */
-typedef struct { const char *name; uint64_t addr; uint64_t size; const void *data; } IsaSegment;
-typedef struct { const char *name; uint32_t insn; } IsaSymbol;       /* label */
-typedef struct { uint32_t insn; uint32_t line, col; const char *file, *op; } IsaSrcMap; /* from insn up to the next entry */
+typedef struct {
+  const char *name;
+  uint64_t addr;
+  uint64_t size;
+  const void *data;
+} IsaSegment;
+typedef struct {
+  const char *name;
+  uint32_t insn;
+} IsaSymbol; /* label */
+typedef struct {
+  uint32_t insn;
+  uint32_t line, col;
+  const char *file, *op;
+} IsaSrcMap; /* from insn up to the next entry */
 typedef struct IsaImage {
   MachineDesc machine;
-  uint8_t *code; uint32_t ninsns;
-  IsaDesc *descs; uint32_t ndescs;
-  IsaVprog *vprogs; uint32_t nvprogs;
-  IsaSegment *segments; uint32_t nsegments;
-  IsaIo *io; uint32_t nio;
-  IsaSymbol *symbols; uint32_t nsymbols;
-  IsaSrcMap *srcmap; uint32_t nsrcmap;
+  uint8_t *code;
+  uint32_t ninsns;
+  IsaDesc *descs;
+  uint32_t ndescs;
+  IsaVprog *vprogs;
+  uint32_t nvprogs;
+  IsaSegment *segments;
+  uint32_t nsegments;
+  IsaIo *io;
+  uint32_t nio;
+  IsaSymbol *symbols;
+  uint32_t nsymbols;
+  IsaSrcMap *srcmap;
+  uint32_t nsrcmap;
   uint64_t dram_bytes; /* DRAM the program uses, from address 0 */
-  double ideal_macs_s8, ideal_macs_bf16, ideal_vpu_ops, ideal_dram_bytes; /* of the model, knowing nothing of tiling: see isa/README.md, "roofline" */
-  Arena *arena; FileMap map; /* owners of what the pointers reach */
+  double ideal_macs_s8, ideal_macs_bf16, ideal_vpu_ops,
+      ideal_dram_bytes; /* of the model, knowing nothing of tiling: see isa/README.md, "roofline" */
+  Arena *arena;
+  FileMap map; /* owners of what the pointers reach */
 } IsaImage;
-/* The time no schedule can beat, in cycles of one core of img->machine, from the model's own work (the ideal_*
- * figures): mxu = (macs_s8 + macs_bf16 * bf16 slowdown) / (rows * cols), vpu = vpu_ops / (lanes * issue slots),
- * dram = dram_bytes / (bytes per cycle); bound is the largest. */
-typedef struct { double mxu, vpu, dram, bound; } IsaRoofline;
+/* The time no schedule can beat, in cycles of one core of img->machine, from the model's own work
+ * (the ideal_* figures): mxu = (macs_s8 + macs_bf16 * bf16 slowdown) / (rows * cols), vpu = vpu_ops
+ * / (lanes * issue slots), dram = dram_bytes / (bytes per cycle); bound is the largest. */
+typedef struct {
+  double mxu, vpu, dram, bound;
+} IsaRoofline;
 IsaRoofline isa_roofline(const IsaImage *img);
 void isa_image_init(IsaImage *img); /* empty, with an arena */
 void isa_image_free(IsaImage *img);
 /* ELF64 through libelf; atomic. */
 bool isa_image_write(const IsaImage *img, const char *path, DiagEngine *diag);
-/* Checks checksum, version, every offset, size and count, every instruction, descriptor kind and vector program. */
-/* These and isa_assemble initialise *out themselves (do not call isa_image_init first: its arena would be lost). After
- * false *out is empty; freeing it is harmless. */
+/* Checks checksum, version, every offset, size and count, every instruction, descriptor kind and
+ * vector program. */
+/* These and isa_assemble initialise *out themselves (do not call isa_image_init first: its arena
+ * would be lost). After false *out is empty; freeing it is harmless. */
 bool isa_image_read(const char *path, IsaImage *out, DiagEngine *diag);
 /* Segment contents are not copied: data must live as long as the image. */
-bool isa_image_read_memory(const void *data, size_t size, const char *label, IsaImage *out, DiagEngine *diag);
+bool isa_image_read_memory(const void *data, size_t size, const char *label, IsaImage *out,
+                           DiagEngine *diag);
 
-/* ---- assembler ---------------------------------------------------------------------------------------------------- */
+/* ---- assembler
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-/* Whole images as text: .machine, .desc, .vprog, .segment, .io, labels, .loc and instructions; see isa/README.md.
- * isa_assemble(isa_disassemble(x)) writes the same bytes as x. */
+/* Whole images as text: .machine, .desc, .vprog, .segment, .io, labels, .loc and instructions; see
+ * isa/README.md. isa_assemble(isa_disassemble(x)) writes the same bytes as x. */
 bool isa_assemble(const char *text, size_t len, const char *label, IsaImage *out, DiagEngine *diag);
 void isa_disassemble(const IsaImage *img, StrBuf *out);
-void isa_insn_print(const IsaInsn *in, const IsaImage *img, StrBuf *out); /* one line, labels when img is given */
-void isa_desc_print(const IsaDesc *d, StrBuf *out);                       /* "dma rank=2 elsize=1 ..." */
+void isa_insn_print(const IsaInsn *in, const IsaImage *img,
+                    StrBuf *out);                   /* one line, labels when img is given */
+void isa_desc_print(const IsaDesc *d, StrBuf *out); /* "dma rank=2 elsize=1 ..." */
 /* The manual, generated from the tables (markdown). */
 void isa_manual(StrBuf *out);
 #endif

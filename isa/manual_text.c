@@ -139,7 +139,8 @@ const char manual_transfers[] =
     "- `ld0.gather`, `ld1.gather`, `st.scatter`: the coordinate on axis 0 is the i_0-th number\n"
     "  of the s32 list at SPM address `index` (`coord.0` is not used). A number outside the\n"
     "  tensor is an error that names it. The list is read when the transfer starts. On the other\n"
-    "  axes elements outside are filled (loads) or not written (stores). A scatter that names a row twice writes it in list\n"
+    "  axes elements outside are filled (loads) or not written (stores). A scatter that names a "
+    "row twice writes it in list\n"
     "  order.\n";
 
 const char manual_matrix[] =

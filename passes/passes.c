@@ -15,7 +15,8 @@ const Pass *const builtin_passes[] = {
 #define SIMPLIFY "canonicalize,fold,cse,dce,"
 #define BACK ",plan,pipeline,sync,allocate"
 
-/* 0: as written, nothing overlaps. 1: simplified, fused, tiled by search. 2: also storage orders chosen. */
+/* 0: as written, nothing overlaps. 1: simplified, fused, tiled by search. 2: also storage orders
+ * chosen. */
 const char *pipeline_for_level(int level, bool quantize) {
   if (level <= 0)
     return quantize ? "quantize,lower,legalize,tile{search=false,slots=1}" BACK

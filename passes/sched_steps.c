@@ -179,8 +179,8 @@ static bool add_target(KernelInfo *ki, int *phase_of_step, int phase, uint32_t p
   return true;
 }
 
-/* A reduction that is a result as it stands is collected in the result's block; not when the result repeats it along a
- * further dimension. */
+/* A reduction that is a result as it stands is collected in the result's block; not when the result
+ * repeats it along a further dimension. */
 static int direct_result(const KernelInfo *ki, const IrValue *reduced, uint32_t dims) {
   for (const IrUse *u = reduced->uses; u; u = u->next)
     if (u->op->kind == IR_OP_YIELD) {
