@@ -3,7 +3,7 @@
 set -eu
 
 packages="cmake ninja-build gcc g++ pkg-config flex bison llvm-14-dev libcmocka-dev libelf-dev libcjson-dev
-  libstb-dev uthash-dev libinih-dev libminizip-dev zlib1g-dev"
+  uthash-dev libinih-dev libminizip-dev zlib1g-dev"
 
 missing=""
 for p in $packages "$@"; do

@@ -137,6 +137,38 @@ static void check_buffer(Verifier *v, const IrOp *op) {
     verify_fail(v, op, "E-attr", "align must be a power of two");
 }
 
+/* type = [element type, [axis, ...]], layout = an order of the axes, outermost first. */
+static void check_tensor(Verifier *v, const IrOp *op) {
+  const IrAttr *type = ir_attr(op, "type"), *data = ir_attr(op, "data");
+  bool form = type->kind == IR_ATTR_ARRAY && type->array.n == 2 &&
+              type->array.items[0]->kind == IR_ATTR_DTYPE &&
+              type->array.items[1]->kind == IR_ATTR_ARRAY &&
+              type->array.items[1]->array.n <= IR_MAX_RANK && attr_is_ints(type->array.items[1]);
+  int64_t layout[IR_MAX_RANK], shape[IR_MAX_RANK], count = 1;
+  int rank = form ? (int)type->array.items[1]->array.n : 0,
+      n = ir_get_ints(op, "layout", layout, IR_MAX_RANK);
+  for (int i = 0; form && i < rank; i++) {
+    shape[i] = type->array.items[1]->array.items[i]->i;
+    form = shape[i] >= 1 && mul_i64(count, shape[i], &count) && count <= IR_MAX_ELEMENTS;
+  }
+  if (!form) {
+    verify_fail(v, op, "E-attr",
+                "type must be [element type, [axis, ...]], axes at least 1, together at most 2^40");
+    return;
+  }
+  uint32_t seen = 0;
+  for (int i = 0; i < n; i++)
+    if (layout[i] >= 0 && layout[i] < rank) seen |= 1u << layout[i];
+  if (n && (n != rank || seen != (1u << rank) - 1))
+    verify_fail(v, op, "E-attr", "the layout must name each of the %d axes once", rank);
+  const IrType *want = ir_type_tensor(v->m, type->array.items[0]->dtype, rank, shape);
+  if (data && data->kind == IR_ATTR_DATA && data->data->type != want)
+    verify_fail(v, op, "E-type", "the data is %s, not %s", verify_type_text(v, data->data->type),
+                verify_type_text(v, want));
+  if (ir_get_int(op, "addr", -1) > IR_MAX_ELEMENTS)
+    verify_fail(v, op, "E-attr", "addr lies beyond 2^40");
+}
+
 static void check_if(Verifier *v, const IrOp *op) {
   static const char *const conds[] = {"eq", "ne", "lt", "ge"};
   const char *cond = ir_get_str(op, "cond", "");
@@ -153,6 +185,7 @@ void verify_program_op(Verifier *v, const IrOp *op) {
   case IR_OP_INSN: check_insn(v, op, named); break;
   case IR_OP_DESC: check_desc(v, op, named); break;
   case IR_OP_BUFFER: check_buffer(v, op); break;
+  case IR_OP_TENSOR: check_tensor(v, op); break;
   case IR_OP_IF: check_if(v, op); break;
   case IR_OP_FOR:
     if (ir_get_int(op, "step", 0) == 0) verify_fail(v, op, "E-attr", "step must not be 0");

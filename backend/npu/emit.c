@@ -3,8 +3,6 @@
  * L if   -> branch on the opposite condition over the region desc -> dload Register r31 is the
  * backend's own. */
 #include "backend/npu/emit_internal.h"
-#define STB_DS_IMPLEMENTATION
-#include <stb/stb_ds.h>
 #include <string.h>
 
 enum { SCRATCH = ISA_REGS - 1 };
@@ -19,16 +17,23 @@ void emit_fail(Emitter *e, SrcLoc loc, const char *fmt, ...) {
   e->failed = true;
 }
 
-int64_t emit_address(Emitter *e, const IrValue *v) {
+int64_t emit_address(Emitter *e, const IrValue *v, int64_t scale, int64_t offset) {
+  SrcLoc loc = v->def ? v->def->loc : e->f->loc;
   int64_t addr = v->def ? ir_get_int(v->def, "addr", -1) : -1;
   if (addr < 0)
-    emit_fail(e, v->def ? v->def->loc : e->f->loc,
-              "no address: run the passes 'plan' and 'allocate' first");
+    emit_fail(e, loc, "no address: run the passes 'plan' and 'allocate' first");
+  else if (!mul_i64(addr, scale, &addr) || !add_i64(addr, offset, &addr))
+    emit_fail(e, loc, "the address leaves the range of 64 bits");
   return addr;
 }
 
-static int64_t number_of(Emitter *e, const IrValue *v, const char *what, int64_t limit) {
+static int64_t number_of(Emitter *e, const IrValue *v, const char *token, const char *what,
+                         int64_t limit) {
   int64_t id = v->def ? ir_get_int(v->def, "id", -1) : -1;
+  if (v->type->kind != IR_TYPE_TOKEN || strcmp(v->type->token, token)) {
+    emit_fail(e, v->def ? v->def->loc : e->f->loc, "this is used as %s but is none", what);
+    return 0;
+  }
   if (id < 0 || id >= limit) {
     emit_fail(e, v->def ? v->def->loc : e->f->loc,
               "%s without a number: run the pass 'allocate' first", what);
@@ -37,17 +42,21 @@ static int64_t number_of(Emitter *e, const IrValue *v, const char *what, int64_t
   return id;
 }
 static uint8_t reg_of(Emitter *e, const IrValue *v) {
-  return (uint8_t)number_of(e, v, "a register", ISA_REGS);
+  return (uint8_t)number_of(e, v, "reg", "a register", ISA_REGS);
 }
 static uint8_t desc_of(Emitter *e, const IrValue *v) {
-  return (uint8_t)number_of(e, v, "a descriptor", ISA_DESCS);
+  return (uint8_t)number_of(e, v, "desc", "a descriptor", ISA_DESCS);
 }
 
 static uint32_t here(const Emitter *e) {
-  return (uint32_t)arrlenu(e->code);
+  return e->ninsns;
 }
 static void put(Emitter *e, IsaInsn in) {
-  arrput(e->code, in);
+  if (e->ninsns == e->capacity) {
+    e->capacity = e->capacity ? 2 * e->capacity : 256;
+    e->code = mem_realloc(e->code, e->capacity * sizeof *e->code);
+  }
+  e->code[e->ninsns++] = in;
 }
 
 /* ---- instructions
@@ -69,7 +78,17 @@ static int64_t arg_number(Emitter *e, const IrOp *op, const IrAttr *a) {
     emit_fail(e, op->loc, "an instruction argument that is neither a number nor an address");
     return 0;
   }
-  return emit_address(e, v) + a->array.items[1]->i;
+  return emit_address(e, v, 1, a->array.items[1]->i);
+}
+
+/* The number of a vector program; the one asked for is most often the last made. */
+static bool vprog_of(const Emitter *e, const IrValue *v, uint16_t *out) {
+  for (uint32_t i = e->nvprogs; i-- > 0;)
+    if (e->vprogs[i].value == v) {
+      *out = e->vprogs[i].index;
+      return true;
+    }
+  return false;
 }
 
 /* Sets the operand called `name` in the row's operand list from an argument. */
@@ -99,9 +118,7 @@ static void set_operand(Emitter *e, const IrOp *op, const char *name, const IrAt
     in->rt = reg_of(e, v);
   else if (!strcmp(name, "dn"))
     in->dn = desc_of(e, v);
-  else if (!strcmp(name, "vp") && hmgeti(e->vprogs, v) >= 0)
-    in->vp = (uint16_t)hmget(e->vprogs, v);
-  else
+  else if (strcmp(name, "vp") || !vprog_of(e, v, &in->vp))
     emit_fail(e, op->loc, "operand '%s' cannot be given here", name);
 }
 
@@ -110,14 +127,19 @@ static void set_sems(Emitter *e, const IrOp *op, const char *list, IsaSemRef out
   if (!a || a->kind != IR_ATTR_ARRAY) return;
   for (size_t i = 0; i < a->array.n; i++) {
     const IrAttr *item = a->array.items[i];
-    const IrValue *v =
-        i < 2 && item->kind == IR_ATTR_ARRAY && item->array.n == 2 ? arg_value(e, op, item) : NULL;
+    const IrValue *v = i < 2 && item->kind == IR_ATTR_ARRAY && item->array.n == 2 &&
+                               item->array.items[1]->kind == IR_ATTR_INT
+                           ? arg_value(e, op, item)
+                           : NULL;
     if (!v) {
       emit_fail(e, op->loc, "an instruction takes and gives at most two semaphores");
       return;
     }
-    out[i].sem = (uint8_t)number_of(e, v, "a semaphore", ISA_SEMS);
-    out[i].count = (uint8_t)item->array.items[1]->i;
+    out[i].sem = (uint8_t)number_of(e, v, "sem", "a semaphore", ISA_SEMS);
+    int64_t count = item->array.items[1]->i;
+    if (count < 1 || count > ISA_SEM_COUNT_MAX)
+      emit_fail(e, op->loc, "a semaphore count of one instruction is 1 to %d", ISA_SEM_COUNT_MAX);
+    out[i].count = (uint8_t)count;
   }
 }
 
@@ -202,7 +224,9 @@ static void emit_vprog(Emitter *e, const IrOp *op) {
           memcmp(img->vprogs[i].ops, vp.ops, sizeof *vp.ops * (size_t)vp.n) != 0))
     i++;
   if (i == img->nvprogs) img->vprogs[img->nvprogs++] = vp;
-  hmput(e->vprogs, ir_result(op, 0), (int)i);
+  if (i > UINT16_MAX) emit_fail(e, op->loc, "more vector programs than an instruction can name");
+  e->vprogs[e->nvprogs].value = ir_result(op, 0);
+  e->vprogs[e->nvprogs++].index = (uint16_t)i;
 }
 
 /* The section's name, numbered from the second of that name on. */
@@ -213,7 +237,8 @@ static const char *label_of(Emitter *e, const char *name) {
     const char *other = e->img->symbols[i].name;
     if (!strncmp(other, name, len) && (!other[len] || other[len] == '.')) same++;
   }
-  return same ? arena_printf(e->img->arena, "%s.%d", name, same + 1) : arena_strdup(e->img->arena, name);
+  return same ? arena_printf(e->img->arena, "%s.%d", name, same + 1)
+              : arena_strdup(e->img->arena, name);
 }
 
 static void emit_section(Emitter *e, const IrOp *op) {
@@ -298,12 +323,12 @@ bool npu_emit(const IrFunc *f, const MachineDesc *machine, IsaImage *out, DiagEn
   out->srcmap = ARENA_ARRAY(out->arena, IsaSrcMap, sections + 1);
   out->descs = ARENA_ARRAY(out->arena, IsaDesc, descs + 1);
   out->vprogs = ARENA_ARRAY(out->arena, IsaVprog, vprogs + 1);
+  e.vprogs = arena_alloc(out->arena, sizeof *e.vprogs * (vprogs + 1));
   if (!e.failed) emit_tensors(&e);
   if (!e.failed) emit_block(&e, f->body);
   put(&e, (IsaInsn){.kind = INSN_HALT});
   if (!e.failed) encode_all(&e);
-  arrfree(e.code);
-  hmfree(e.vprogs);
+  mem_free(e.code);
   if (e.failed) isa_image_free(out);
   return !e.failed;
 }

@@ -51,11 +51,9 @@ static bool address_field(Emitter *e, const IrOp *op, const IrAttr *item, int64_
       a[1]->i >= op->noperands)
     return false;
   const IrValue *base = ir_operand(op, (int)a[1]->i);
-  *out = emit_address(e, base);
-  if (ir_is(base->def, IR_OP_BUFFER) && !strcmp(ir_get_str(base->def, "space", ""), "acc") &&
-      !strncmp(a[0]->s, "base.", 5))
-    *out *= e->machine->mxu_cols;
-  *out += a[2]->i;
+  bool words = ir_is(base->def, IR_OP_BUFFER) &&
+               !strcmp(ir_get_str(base->def, "space", ""), "acc") && !strncmp(a[0]->s, "base.", 5);
+  *out = emit_address(e, base, words ? e->machine->mxu_cols : 1, a[2]->i);
   return true;
 }
 

@@ -8,18 +8,20 @@ typedef struct {
   const MachineDesc *machine;
   IsaImage *img;
   DiagEngine *diag;
-  IsaInsn *code; /* stb_ds array, targets as instruction numbers */
+  IsaInsn *code; /* targets as instruction numbers */
+  uint32_t ninsns, capacity;
   struct {
-    const IrValue *key;
-    int value;
-  } * vprogs; /* stb_ds map: program op result to image index */
+    const IrValue *value;
+    uint16_t index;
+  } * vprogs; /* of every vprog op so far, its number in the image */
+  uint32_t nvprogs;
   bool failed;
 } Emitter;
 
 /* Reports a located error once; later ones are swallowed. */
 void emit_fail(Emitter *e, SrcLoc loc, const char *fmt, ...) NPU_PRINTF(3, 4);
-/* Address of a buffer or tensor value. */
-int64_t emit_address(Emitter *e, const IrValue *v);
+/* Address of a buffer or tensor value, times scale, plus an offset. */
+int64_t emit_address(Emitter *e, const IrValue *v, int64_t scale, int64_t offset);
 /* Fills d from a `desc` op. */
 bool emit_desc(Emitter *e, const IrOp *op, IsaDesc *d);
 /* Segments, I/O signature, roofline figures and DRAM size from the function's `tensor` ops. */

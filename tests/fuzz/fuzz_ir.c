@@ -1,9 +1,23 @@
 /* IR text: never crashes; what is accepted prints to text that is accepted and prints the same,
  * valid or not; the verifier refuses nothing without a message. */
+#include "backend/npu/npu.h"
 #include "ir/ir.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* What the verifier lets through at program level becomes an image or a message. */
+static void emit(const IrModule *m, DiagEngine *diag) {
+  for (int i = 0; i < m->nfuncs; i++) {
+    IsaImage img;
+    if (m->funcs[i]->level != IR_PROGRAM) continue;
+    unsigned errors = diag_errors(diag);
+    if (npu_emit(m->funcs[i], machine_default(), &img, diag))
+      isa_image_free(&img);
+    else if (diag_errors(diag) == errors)
+      abort(); /* refused without a word */
+  }
+}
 
 /* Parses text and prints it, with places; false when it is refused. */
 static bool reprint(const char *text, size_t len, StrBuf *out, bool *valid) {
@@ -15,6 +29,7 @@ static bool reprint(const char *text, size_t len, StrBuf *out, bool *valid) {
     ir_print(m, out, true);
     *valid = ir_verify(m);
     if (*valid != (diag_errors(diag) == 0)) abort();
+    if (*valid) emit(m, diag);
     ir_print_dot(m, &other);
     strbuf_free(&other);
     for (int i = 0; i < m->nfuncs; i++) ir_func_clone(m->funcs[i], "copy", NULL, NULL), m->nfuncs--;
