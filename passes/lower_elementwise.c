@@ -141,6 +141,9 @@ static IrValue *emit_hard_sigmoid(Nest *n, const IrOp *op, IrValue **x) {
   (void)op;
   return clip(n, nest_bin_const(n, IR_OP_ADD, nest_bin_const(n, IR_OP_DIV, x[0], 6), 0.5), 0, 1);
 }
+static IrValue *emit_hard_swish(Nest *n, const IrOp *op, IrValue **x) {
+  return nest_bin(n, IR_OP_MUL, x[0], emit_hard_sigmoid(n, op, x));
+}
 /* Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016): the exact form and the tanh
  * approximation. */
 static IrValue *emit_gelu(Nest *n, const IrOp *op, IrValue **x) {
@@ -163,6 +166,7 @@ COMPOSITE(RELU6, emit_relu6)
 COMPOSITE(CLIP, emit_clip)
 COMPOSITE(LEAKY_RELU, emit_leaky_relu)
 COMPOSITE(HARD_SIGMOID, emit_hard_sigmoid)
+COMPOSITE(HARD_SWISH, emit_hard_swish)
 COMPOSITE(GELU, emit_gelu)
 
 /* ---- pow

@@ -51,6 +51,7 @@ const Case e2e_cases[] = {
     UNARY("gelu-tanh", "gelu(x, approximate = \"tanh\")", ora_gelu_tanh, "x=-6:6", 0),
     UNARY("silu", "silu(x)", ora_silu, "x=-9:9", 0),
     UNARY("hard_sigmoid", "hard_sigmoid(x)", ora_hard_sigmoid, "x=-6:6", 0),
+    UNARY("hard_swish", "hard_swish(x)", ora_hard_swish, "x=-6:6", 0),
     UNARY("hard-swish", "x * hard_sigmoid(x)", ora_hard_swish, "x=-6:6", 0),
     {.name = "leaky_relu",
      .in = "x: f32[A, B]",

@@ -19,6 +19,7 @@ bool gen_make_unary(Gen *g) {
              {"gelu(%s, approximate = \"tanh\")", 0},
              {"silu(%s)", 0},
              {"hard_sigmoid(%s)", 1},
+             {"hard_swish(%s)", 0},
              {"erf(%s)", 1},
              {"exp(clip(%s, -4, 1))", 2.7},
              {"log(abs(%s) + 0.5)", 2},

@@ -55,6 +55,7 @@ REF(ref_gelu, X(0) * 0.5 * erfc(-X(0) / sqrt(2)))
 REF(ref_gelu_tanh, 0.5 * X(0) * (1 + tanh(sqrt(2 / acos(-1)) * (X(0) + 0.044715 * pow(X(0), 3)))))
 REF(ref_silu, X(0) * sigmoid(X(0)))
 REF(ref_hard_sigmoid, clamp(X(0) / 6 + 0.5, 0, 1))
+REF(ref_hard_swish, X(0) * clamp(X(0) / 6 + 0.5, 0, 1))
 REF(ref_clip, clamp(X(0), -0.5, 1.25))
 REF(ref_to_s8, s8(X(0)))
 REF(ref_identity, X(0))
@@ -113,6 +114,7 @@ static const Case elementwise[] = {
     {IR_OP_GELU, ref_gelu_tanh, "f32[60] -30:30", {TEXT("approximate", "tanh")}, 1e-6},
     U(SILU, ref_silu, "f32[60] -200:200", 1e-6),
     U(HARD_SIGMOID, ref_hard_sigmoid, "f32[60] -9:9", 1e-6),
+    U(HARD_SWISH, ref_hard_swish, "f32[60] -9:9", 1e-6),
     {IR_OP_CLIP, ref_clip, "f32[60]", {REAL("lo", -0.5), REAL("hi", 1.25)}, 0},
     {IR_OP_CAST, ref_to_s8, "f32[200] -200:200", {DTYPE("dtype", DT_S8)}, 0},
     {IR_OP_CAST, ref_to_s8, "s32[200] -200:200", {DTYPE("dtype", DT_S8)}, 0},
