@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Running out of memory is not something a caller can mend: say so and stop. */
 static void *checked(void *p, size_t bytes) {
@@ -25,7 +26,7 @@ void mem_free(void *p) {
   free(p);
 }
 
-enum { ARENA_ALIGN = 16, ARENA_FIRST = 16 << 10, ARENA_LARGEST = 4 << 20 };
+enum { ARENA_ALIGN = 16, ARENA_FIRST = 16 << 10, ARENA_LARGEST = 4 << 20, LARGE_PAGE = 2 << 20 };
 
 typedef struct ArenaBlock {
   struct ArenaBlock *next;
@@ -65,6 +66,14 @@ void arena_reset(Arena *a) {
   a->bytes = 0;
 }
 
+/* Asks for large pages under a large block: page by page, touching the data of a big weight takes
+ * as long as computing it. Advice only. */
+static void want_large_pages(void *block, size_t bytes) {
+  uintptr_t begin = ((uintptr_t)block + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+  uintptr_t end = ((uintptr_t)block + bytes) / LARGE_PAGE * LARGE_PAGE;
+  if (begin < end) madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+}
+
 /* Makes a block with room for bytes current: a kept one after a reset, else a new one. */
 static ArenaBlock *block_with_room(Arena *a, size_t bytes) {
   while (a->current && a->current->next) {
@@ -76,6 +85,7 @@ static ArenaBlock *block_with_room(Arena *a, size_t bytes) {
   /* calloc: large blocks come as fresh zero pages, which cost nothing until touched. */
   ArenaBlock *b = mem_alloc(ARENA_HEADER + cap);
   b->cap = cap;
+  if (cap > ARENA_LARGEST) want_large_pages(b, ARENA_HEADER + cap);
   if (a->current)
     a->current->next = b;
   else
