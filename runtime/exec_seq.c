@@ -81,6 +81,7 @@ SCALAR(OR, U(in->rs) | U(in->rt))
 SCALAR(MINR, R(in->rs) < R(in->rt) ? R(in->rs) : R(in->rt))
 SCALAR(MINI, R(in->rs) < in->imm ? R(in->rs) : in->imm)
 SCALAR(MAXR, R(in->rs) > R(in->rt) ? R(in->rs) : R(in->rt))
+SCALAR(MAXI, R(in->rs) > in->imm ? R(in->rs) : in->imm)
 SCALAR(CORE, 0)
 
 static bool jump(NpurtModel *m, const IsaInsn *in, bool taken) {

@@ -27,6 +27,10 @@ static const Golden goldens[] = {
     {"add r2, r3, r4",
      {.kind = INSN_ADD, .rd = 2, .rs = 3, .rt = 4},
      "03 00 0000000000 62 1000000000000000"},
+    /* rd 4, rs 5 at 61, imm -2 is 47 ones from bit 67 on: 4 | 5 << 5 | 0xfffffffffffe << 10 */
+    {"maxi r4, r5, -2",
+     {.kind = INSN_MAXI, .rd = 4, .rs = 5, .imm = -2},
+     "0f 00 0000000000 a4 f8ffffffffff0300"},
     /* rs 1, rt 2 at 61, target 7 at 66: 1 | 2 << 5 | 7 << 10 = 0x1c41 */
     {"bne r1, r2, @7",
      {.kind = INSN_BNE, .rs = 1, .rt = 2, .target = 7},

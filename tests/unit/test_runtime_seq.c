@@ -35,6 +35,8 @@ static const Case cases[] = {
     {9, 0, "mini r1, r2, -3", -3},
     {-4, 3, "max r1, r2, r3", 3},
     {3, -4, "max r1, r2, r3", 3},
+    {-4, 0, "maxi r1, r2, 3", 3},
+    {-4, 0, "maxi r1, r2, -9", -4},
     {1, 0, HIGH "shr r1, r2, 63", -1},
     {1, 1, HIGH "min r1, r2, r3\nshr r1, r1, 63", -1},
     {1, 0, HIGH "addi r1, r2, -1\nshr r1, r1, 32", 2147483647}, /* wraps */
