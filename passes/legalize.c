@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static IrValue *root_of(IrValue *v) {
-  while (ir_is(v->def, IR_OP_RESHAPE)) v = ir_operand(v->def, 0);
-  return v;
-}
-
 static bool row_major(const IrValue *v) {
   int order[IR_MAX_RANK];
   ir_layout(v, order);
@@ -61,7 +56,7 @@ static bool op_precedes(const IrOp *a, const IrOp *b) {
 static bool state_read_from(IrFunc *f, const char *name, const IrOp *producer) {
   for (IrOp *op = producer->parent->first; op; op = op->next) {
     for (int i = 0; i < op->noperands && op->kind != IR_OP_RESHAPE; i++) {
-      IrValue *r = root_of(ir_operand(op, i));
+      IrValue *r = sched_storage(ir_operand(op, i));
       if (ir_is(r->def, IR_OP_STATE) && !strcmp(ir_get_str(r->def, "name", ""), name) &&
           op_precedes(producer, op))
         return true;
@@ -74,7 +69,7 @@ static bool state_read_from(IrFunc *f, const char *name, const IrOp *producer) {
 /* Moves a state_write to the function's end, through a copy unless its value's kernel may write the
  * state itself. The kernel result that becomes the state's storage is returned. */
 static IrValue *write_last(PassContext *pc, IrFunc *f, IrOp *op, const Claim *claims, int n) {
-  IrValue *v = ir_operand(op, 0), *root = root_of(v);
+  IrValue *v = ir_operand(op, 0), *root = sched_storage(v);
   IrOp *ret = f->body->last;
   bool direct = ir_is(root->def, IR_OP_KERNEL) && !claimed(claims, n, root) && row_major(root) &&
                 !state_read_from(f, ir_get_str(op, "name", ""), root->def);
@@ -94,7 +89,7 @@ static void own_storage(PassContext *pc, IrFunc *f) {
   Claim *claims = ARENA_ARRAY(pc->scratch, Claim, max + 1);
   IrOp *ret = f->body->last;
   for (int i = 0; i < ret->noperands; i++) {
-    IrValue *v = ir_operand(ret, i), *root = root_of(v);
+    IrValue *v = ir_operand(ret, i), *root = sched_storage(v);
     if (!ir_is(root->def, IR_OP_KERNEL) || claimed(claims, n, root) || !row_major(root)) {
       v = copy_before(ret, v);
       ir_set_operand(ret, i, v);
@@ -107,7 +102,7 @@ static void own_storage(PassContext *pc, IrFunc *f) {
   for (IrOp *op = f->body->first, *next; op; op = next) {
     next = op->next;
     if (op->kind != IR_OP_STATE_WRITE) continue;
-    IrValue *root = root_of(ir_operand(op, 0));
+    IrValue *root = sched_storage(ir_operand(op, 0));
     if (ir_is(root->def, IR_OP_STATE)) ir_set_operand(op, 0, copy_before(op, ir_operand(op, 0)));
   }
   IrOp **writes = ARENA_ARRAY(pc->scratch, IrOp *, max + 1);

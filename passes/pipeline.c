@@ -59,7 +59,7 @@ static IrValue *place(Places *p, const IrValue *v, const IrType *type, const cha
 }
 
 static IrValue *place_of(const Places *p, const IrValue *v) {
-  while (ir_is(v->def, IR_OP_RESHAPE)) v = ir_operand(v->def, 0);
+  v = sched_storage(v);
   for (int i = 0; i < p->n; i++)
     if (p->placed[i].value == v) return p->placed[i].tensor;
   return NULL;
@@ -84,7 +84,7 @@ static void place_result(Places *p, const IrValue *v, int64_t addr) {
   for (int i = 0; i < ret->noperands; i++) {
     const IrValue *r = ir_operand(ret, i);
     const IrType *t = r->type;
-    while (ir_is(r->def, IR_OP_RESHAPE)) r = ir_operand(r->def, 0);
+    r = sched_storage(r);
     if (r != v) continue;
     if (r == ir_operand(ret, i))
       place(p, v, v->type, "output", p->f->result_names[i], addr, NULL);

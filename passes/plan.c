@@ -32,11 +32,6 @@ typedef struct {
   int nitems;
 } Plan;
 
-static const IrValue *root_of(const IrValue *v) {
-  while (ir_is(v->def, IR_OP_RESHAPE)) v = ir_operand(v->def, 0);
-  return v;
-}
-
 static int64_t place_fixed(Plan *p, const char *what, const char *name, int64_t bytes, SrcLoc loc) {
   int64_t addr = p->top;
   p->items[p->nitems++] = (Item){what, name ? name : "", bytes, loc};
@@ -119,7 +114,7 @@ static bool fixed_result(Plan *p, const IrValue *v, int64_t *addr) {
   for (IrOp *op = p->f->body->first; op; op = op->next) {
     if (op->kind != IR_OP_STATE_WRITE && op->kind != IR_OP_RETURN) continue;
     for (int i = 0; i < op->noperands; i++) {
-      if (root_of(ir_operand(op, i)) != v) continue;
+      if (sched_storage(ir_operand(op, i)) != v) continue;
       if (op->kind == IR_OP_RETURN) {
         const char *name = i < p->f->nresults ? p->f->result_names[i] : NULL;
         *addr = place_fixed(p, "output", name, ir_type_bytes(v->type), v->def->loc);

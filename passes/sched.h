@@ -222,6 +222,9 @@ int sched_result_slots(const KernelInfo *ki, const Schedule *s);
 /* Is the operand gathered, or the list of a gather? */
 bool sched_in_gather(const KernelInfo *ki, int operand, bool *is_list);
 
+/* The value whose storage v shares: v itself, or what it is a reshape of. */
+IrValue *sched_storage(const IrValue *v);
+
 /* Splits kernel k after its first reductions into two that replace it; false when it has none to
  * split at. */
 bool sched_split(PassContext *pc, IrOp *k, IrOp **first, IrOp **rest);

@@ -1,4 +1,4 @@
-/* A schedule as attributes of its kernel. */
+/* What schedules leave on and read from the IR. */
 #include "passes/sched.h"
 #include <string.h>
 
@@ -23,4 +23,9 @@ void sched_write(IrOp *kernel, const Schedule *s, int ndims) {
   ir_set_attr(kernel, "order", ir_attr_ints(m, order, (size_t)s->norder));
   ir_set_attr(kernel, "slots", ir_attr_int(m, s->slots));
   ir_set_attr(kernel, "stream", ir_attr_int(m, s->stream));
+}
+
+IrValue *sched_storage(const IrValue *v) {
+  while (ir_is(v->def, IR_OP_RESHAPE)) v = ir_operand(v->def, 0);
+  return (IrValue *)(uintptr_t)v;
 }
