@@ -12,7 +12,7 @@ const Pass *const builtin_passes[] = {
     NULL,
 };
 
-#define SIMPLIFY "canonicalize,fold,cse,dce,"
+#define SIMPLIFY "canonicalize,reassociate,fold,cse,dce,"
 #define BACK ",plan,pipeline,sync,allocate"
 
 /* 0: as written, nothing overlaps. 1: simplified, fused, tiled by search. 2: also storage orders
