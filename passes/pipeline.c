@@ -372,7 +372,7 @@ static bool write_kernel(PassContext *pc, IrOp *k, const Places *places, IrBuild
                "a kernel has no schedule: run the pass 'tile' before 'pipeline'");
     return false;
   }
-  if (!sched_analyze(k, &w->ki, &why) ||
+  if (!sched_analyze(k, &w->ki, &why) || !sched_valid(&w->ki, &w->s, &why) ||
       !sched_predict(&w->ki, &w->s, pc->machine, &predicted, &why)) {
     diag_error(pc->diag, k->loc, "E-pipeline",
                "the kernel's schedule does not fit machine '%s': it needs %s", pc->machine->name,

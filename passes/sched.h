@@ -230,5 +230,8 @@ IrValue *sched_storage(const IrValue *v);
 bool sched_split(PassContext *pc, IrOp *k, IrOp **first, IrOp **rest);
 
 void sched_read(const IrOp *kernel, Schedule *out, bool *present);
+/* Whether a schedule read from text is one tile could have written: order names each dimension with
+ * several tiles once, reductions innermost; slots 1 or 2; sizes positive. */
+bool sched_valid(const KernelInfo *ki, const Schedule *s, const char **why);
 void sched_write(IrOp *kernel, const Schedule *s, int ndims);
 #endif
