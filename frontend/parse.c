@@ -456,6 +456,9 @@ bool parse_file(const ParseContext *pc, const char *label, const char *text, siz
   if (len > MAX_FILE) {
     diag_error(pc->diag, (SrcLoc){label, 0, 0, 0, 0}, "E-limit",
                "a model file is at most 64 MiB, this one is %zu bytes", len);
+  } else if (len && memchr(text, 0, len)) { /* or every line of it would be an error */
+    diag_error(pc->diag, (SrcLoc){label, 0, 0, 0, 0}, "E-parse",
+               "this is not text: models are written in the model language (.mdl)");
   } else {
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) text += 3, len -= 3;
     ok = parse(p, TOK_START_FILE, text, len);

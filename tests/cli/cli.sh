@@ -55,6 +55,9 @@ bad "cannot open tensor file 'c.npz'" npucc --calibrate c.npz two.mdl
 bad "E-machine" npucc --machine nowhere two.mdl -o x.bin
 bad "belong to --reference" npucc --input x.npy two.mdl
 bad "--reference is float or compiled" npucc --reference=exact two.mdl
+printf 'ONNX\0\1' >model.onnx
+bad "model.onnx: error: this is not text" npucc model.onnx -o x.bin
+[ "$(grep -c error err)" = 1 ] || fail "one error is enough for a file that is not text"
 bad "is IR text" npucc -D N=2 two.ir
 absent x.bin
 for what in graph nest program asm dot; do ok npucc two.mdl --emit $what && [ -s out ] || fail "--emit $what is empty"; done
