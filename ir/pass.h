@@ -69,6 +69,7 @@ typedef struct IrApi {
 const IrApi *ir_api(void);
 
 typedef struct {
+  /* verify_each: after every pass, which debug builds do in any case */
   bool verify_each, time_passes, stats, print_after_all;
   IrPrintOptions print;           /* how dumps print */
   const char *const *print_after; /* pass names */

@@ -5,6 +5,13 @@
 #include <string.h>
 #include <time.h>
 
+/* Debug builds hold every pass to what it reports. */
+#ifdef NDEBUG
+#define VERIFY_ALWAYS false
+#else
+#define VERIFY_ALWAYS true
+#endif
+
 static double now_ms(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -145,8 +152,10 @@ static bool run_step(PassManager *pm, const QueuedPass *q, const PassRunOptions 
   pm->times = mem_realloc(pm->times, (pm->ntimes + 1) * sizeof *pm->times);
   pm->times[pm->ntimes++] = (PassTime){q->pass, now_ms() - start};
   if (ok && o->print_stream && wants_dump(o, q->pass)) dump(pm, o, q->pass);
-  if (ok && o->verify_each && !ir_verify(pm->module)) {
-    diag_note(pm->module->diag, SRC_LOC_NONE, "found after pass `%s`", q->pass->name);
+  if (ok && (o->verify_each || VERIFY_ALWAYS) && !ir_verify(pm->module)) {
+    diag_note(pm->module->diag, SRC_LOC_NONE,
+              "pass `%s` reported success and left this; it is a mistake in the pass",
+              q->pass->name);
     ok = false;
   }
   if (!ok && o->reproducer) write_reproducer(pm, q, o->reproducer, &before);
