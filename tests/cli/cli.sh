@@ -165,6 +165,10 @@ END
 ok npucc product.mdl --calibrate 'x10.npy[2:]' -o x.bin
 bad "no rows [10:]" npucc product.mdl --calibrate 'x=x10.npy[10:]' -o none.bin
 absent none.bin
+ok npucc product.mdl --emit program --elide-data 8 -o elided.ir
+has "elided>" elided.ir
+bad "print it without --elide-data" npu-opt elided.ir
+bad "elide-data" npucc product.mdl --emit program --elide-data 0
 
 # Outputs in one file, tensors chosen by name, states of files.
 ok npusim two.bin --input x=x10.npy --input k=k.npy --output all.npz
