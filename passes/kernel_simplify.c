@@ -84,9 +84,13 @@ static bool simplify_body(IrBlock *body) {
   return changed;
 }
 
+static bool operand_needed(const IrOp *kernel, int i) {
+  return kernel->region->args[i]->uses || kernel_operand_is_index(kernel, i);
+}
+
 static bool has_spare_operand(const IrOp *kernel) {
   for (int i = 0; i < kernel->noperands; i++)
-    if (!kernel->region->args[i]->uses && !kernel_operand_is_index(kernel, i)) return true;
+    if (!operand_needed(kernel, i)) return true;
   return false;
 }
 
@@ -102,13 +106,13 @@ IrOp *kernel_simplify(IrOp *kernel) {
   for (int d = 0; d < IR_MAX_DIMS; d++) images[d].coef[d] = 1;
   int number[NEST_MAX_IO] = {0};
   for (int i = 0; i < kernel->noperands; i++)
-    if (kernel->region->args[i]->uses || kernel_operand_is_index(kernel, i))
-      number[i] = nest_add_operand(&n, kernel, i, images, number);
+    if (operand_needed(kernel, i)) number[i] = nest_add_operand(&n, kernel, i, images, number);
   for (int i = 0; i < kernel->nresults; i++)
     nest_out(&n, kernel->results[i].type, ir_kernel_out_map(kernel, i));
   nest_open(&n);
   IrValue *args[NEST_MAX_IO] = {0}, *yielded[NEST_MAX_IO];
-  for (int i = 0; i < kernel->noperands; i++) args[i] = n.kernel->region->args[number[i]];
+  for (int i = 0; i < kernel->noperands; i++)
+    if (operand_needed(kernel, i)) args[i] = n.kernel->region->args[number[i]];
   nest_copy_body(&n, kernel, images, args, yielded);
   nest_close(&n, yielded);
   kernel_set_name(n.kernel, kernel_name(kernel));
