@@ -203,9 +203,14 @@ static IrValue *emit_pow(Nest *n, const IrOp *op, IrValue **x) {
     IrValue *r = pow_whole(n, x[0], (int)fabs(b));
     return b < 0 ? nest_un(n, IR_OP_RECIP, r) : r;
   }
-  IrValue *r = nest_un(n, IR_OP_EXP, nest_bin_const(n, IR_OP_MUL, nest_un(n, IR_OP_LOG, x[0]), b));
+  /* Larger whole exponents are of the magnitude; odd ones keep the sign. */
+  bool whole = isfinite(b) && b == floor(b);
+  IrValue *base = whole ? nest_un(n, IR_OP_ABS, x[0]) : x[0];
+  IrValue *r = nest_un(n, IR_OP_EXP, nest_bin_const(n, IR_OP_MUL, nest_un(n, IR_OP_LOG, base), b));
   IrValue *of_zero = nest_const(n, DT_F32, b > 0 ? 0 : INFINITY);
-  return nest_where(n, nest_bin_const(n, IR_OP_EQ, x[0], 0), of_zero, r);
+  r = nest_where(n, nest_bin_const(n, IR_OP_EQ, x[0], 0), of_zero, r);
+  if (!whole || fmod(b, 2) == 0) return r;
+  return nest_where(n, nest_bin_const(n, IR_OP_LT, x[0], 0), nest_un(n, IR_OP_NEG, r), r);
 }
 COMPOSITE(POW, emit_pow)
 
