@@ -70,7 +70,7 @@ if [ -f "$shared/mnist/t10k.safetensors" ]; then
   for machine in edge cloud; do
     run npucc $model -D N=16 --weights "$weights" --machine $machine -o "$out/weights.bin"
     run npusim "$out/weights.bin" -i "$images" --labels "$images"
-    run npucc $model -D N=16 --weights "$weights" --machine $machine --calibrate "$images[0:256]" -o "$out/static.bin"
+    run npucc $model -D N=16 --weights "$weights" --machine $machine --calibrate "${images}[0:256]" -o "$out/static.bin"
     run npusim "$out/static.bin" -i "$images" --labels "$images"
   done
 else
