@@ -49,7 +49,7 @@ void write_ideal(PassContext *pc, IrOp *ret, const IrOp *kernel,
                  IrValue *(*tensor_of)(void *, const IrValue *), void *user) {
   KernelInfo ki;
   const char *why;
-  if (!sched_analyze(kernel, &ki, &why)) return;
+  if (!sched_analyze_ideal(kernel, &ki, &why)) return;
   IrModule *m = pc->module;
   if (ki.mxu_step >= 0) {
     const Step *st = &ki.step[ki.mxu_step];

@@ -306,7 +306,7 @@ static void classify_dims(KernelInfo *ki) {
   ki->whole = reduced & ~ki->tileable_red;
 }
 
-bool sched_analyze(const IrOp *kernel, KernelInfo *ki, const char **why) {
+static bool analyze(const IrOp *kernel, bool array, KernelInfo *ki, const char **why) {
   memset(ki, 0, sizeof *ki);
   ki->op = kernel;
   ki->mxu_step = -1;
@@ -324,7 +324,7 @@ bool sched_analyze(const IrOp *kernel, KernelInfo *ki, const char **why) {
   ki->phases = 1;
   for (int i = 0; i < ki->nscalars; i++)
     if (ki->scalar[i].phase + 1 > ki->phases) ki->phases = ki->scalar[i].phase + 1;
-  if (!build_steps(ki, strcmp(ir_get_str(kernel, "engine", ""), "vpu") != 0)) return false;
+  if (!build_steps(ki, array)) return false;
   classify_dims(ki);
   for (int i = 0; i < ki->nsteps; i++) {
     Step *st = &ki->step[i];
@@ -332,6 +332,14 @@ bool sched_analyze(const IrOp *kernel, KernelInfo *ki, const char **why) {
   }
   *why = NULL;
   return true;
+}
+
+bool sched_analyze(const IrOp *kernel, KernelInfo *ki, const char **why) {
+  return analyze(kernel, strcmp(ir_get_str(kernel, "engine", ""), "vpu") != 0, ki, why);
+}
+
+bool sched_analyze_ideal(const IrOp *kernel, KernelInfo *ki, const char **why) {
+  return analyze(kernel, true, ki, why);
 }
 
 uint32_t sched_operand_dims(const KernelInfo *ki, int operand) {

@@ -272,7 +272,7 @@ static bool search_engines(PassContext *pc, IrOp *k, Schedule *s, Predicted *cos
   Predicted vector_cost;
   use_vector_unit(pc, k, true);
   bool better = search_kernel(pc, k, &vector, &vector_cost, phases, why) &&
-                (!found || vector_cost.total < cost->total);
+                (!found || vector_cost.total < 0.95 * cost->total);
   if (!better) {
     if (found) use_vector_unit(pc, k, false);
     return found;
