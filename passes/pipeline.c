@@ -262,7 +262,7 @@ static void toggle(IrBuilder *b, const Home *h) {
 /* Starts of the grid step after this one in the loops 0..depth-1; the register returned is zero
  * after the last. */
 static IrValue *next_step(Writer *w, IrBuilder *b, int depth, IrValue *next[IR_MAX_DIMS]) {
-  IrValue *more = prog_reg(b);
+  IrValue *more = prog_reg(b), *end = prog_reg(b);
   memset(next, 0, sizeof(IrValue *) * IR_MAX_DIMS);
   INSN_(b, "li", pv(more), pi(1));
   IrBuilder at = *b;
@@ -274,7 +274,6 @@ static IrValue *next_step(Writer *w, IrBuilder *b, int depth, IrValue *next[IR_M
   at = *b;
   for (int i = depth - 1; i >= 0; i--) { /* carry from the innermost outwards */
     int d = w->s.order[i];
-    IrValue *end = prog_reg(&at);
     INSN_(&at, "addi", pv(next[d]), pv(next[d]), pi(sched_tile(&w->ki, &w->s, d)));
     INSN_(&at, "li", pv(end), pi(w->ki.k.extent[d]));
     IrBuilder carry = prog_if(&at, next[d], "ge", end);

@@ -120,6 +120,7 @@ typedef struct {
   double turnaround,
       turns; /* of the operand whose slots come round most slowly: cycles to fill one, how often */
   double step_mxu, step_vpu; /* one grid step's compute */
+  int vector_regs; /* the most a vector step holds: counters and bounds around it, four more */
   const char **why;
 } Pricing;
 
@@ -230,6 +231,7 @@ static bool price_vector(Pricing *pr) {
     if (!vp) return false;
     sched_vec_desc(pr->ki, &v, &d);
     IsaCost c = isa_cost(&(IsaInsn){.kind = INSN_VX}, &d, vp, pr->m);
+    if (2 * v.nouter + 4 > pr->vector_regs) pr->vector_regs = 2 * v.nouter + 4;
     double around = 1, times = st->epilogue ? par_steps : steps;
     for (int j = 0; j < v.nouter; j++) around *= (double)v.outer[j].len;
     pr->p->vpu += c.cycles * around * times * coverage(pr->ki, pr->s, st->par | st->red);
@@ -245,17 +247,21 @@ static bool price_vector(Pricing *pr) {
   return true;
 }
 
-/* Scalar registers the pipeline will hold at once: counters and slots, then the larger of
- * prefetching and computing. */
+/* Scalar registers the pipeline will hold at once: counters and slots, and beside them the most of
+ * loading ahead (a start per loop and four more), the array (position, first or not, three
+ * addresses and one more) and a vector step. */
 static int count_regs(const Pricing *pr) {
-  int held = pr->s->norder + pr->ki->k.nin + pr->ki->k.nout + 1, loops = 0;
+  int held = 1 + pr->s->norder + pr->ki->k.nin + pr->ki->k.nout + 1, array = 0;
+  int ahead = pr->s->norder + 4, most;
   Mxu mx;
   const char *why;
-  if (pr->ki->mxu_step >= 0 && sched_mxu(pr->ki, pr->s, pr->m, &mx, &why))
+  if (pr->ki->mxu_step >= 0 && sched_mxu(pr->ki, pr->s, pr->m, &mx, &why)) {
+    array = 6;
     for (int i = 0; i < mx.nloops; i++)
-      loops += 1 + (mx.loop[i].x != 0) + (mx.loop[i].w != 0) + (mx.loop[i].acc != 0);
-  int prefetch = pr->s->norder + 4;
-  return held + (loops + 6 > prefetch ? loops + 6 : prefetch);
+      array += 1 + (mx.loop[i].x != 0) + (mx.loop[i].w != 0) + (mx.loop[i].acc != 0);
+  }
+  most = ahead > array ? ahead : array;
+  return held + (most > pr->vector_regs ? most : pr->vector_regs);
 }
 
 bool sched_predict(const KernelInfo *ki, const Schedule *s, const MachineDesc *m, Predicted *out,
@@ -268,7 +274,7 @@ bool sched_predict(const KernelInfo *ki, const Schedule *s, const MachineDesc *m
   if (out->spm_bytes > m->spm_bytes) return false;
   out->regs = count_regs(&pr);
   *why = "more scalar registers than the sequencer has";
-  if (out->regs > ISA_REGS) return false;
+  if (out->regs > ISA_REGS - 1) return false; /* the backend keeps one */
   out->ld = fmax(pr.ld[0], pr.ld[1]);
   out->fill = pr.first_load + pr.last_store;
   /* A slot is filled, computed on, and filled again: with few slots latency bounds the rate of
