@@ -8,7 +8,7 @@
 #define MAX_OPS 1000000        /* ops of one model */
 #define MAX_ITERATIONS 1000000 /* of all compile-time loops together */
 #define MAX_DEPTH 400          /* nesting of expressions, blocks and calls while lowering */
-#define MAX_BYTES (512 << 20)  /* of lists, texts and names while lowering */
+#define MAX_BYTES (128 << 20)  /* of lists, texts and names while lowering */
 #define MAX_ERRORS 100         /* then lowering stops */
 
 /* ---- names ---- */
