@@ -13,19 +13,21 @@
 /* FileMap.base: NULL for an empty file, equal to data for a mapping, else a heap block owning data.
  */
 
-static bool read_stream(int fd, FileMap *out, const char **why) {
+enum { DEVICE_MAX = 1 << 26 }; /* bytes; /dev/zero never ends */
+
+static bool read_stream(int fd, size_t most, FileMap *out, const char **why) {
   size_t len = 0, cap = 1 << 16;
   uint8_t *data = mem_alloc(cap);
   for (;;) {
     ssize_t n = read(fd, data + len, cap - len);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      *why = strerror(errno);
+    if (n == 0) break;
+    if (n > 0) len += (size_t)n;
+    if (n < 0 || len > most) {
+      *why = n < 0 ? strerror(errno) : "The device gives data without end";
       mem_free(data);
       return false;
     }
-    if (n == 0) break;
-    len += (size_t)n;
     if (len == cap) data = mem_realloc(data, cap *= 2);
   }
   /* One byte of distance marks the block as read, not mapped. */
@@ -49,7 +51,7 @@ static bool map_regular(int fd, size_t size, FileMap *out, const char **why) {
 
 bool file_map(const char *path, FileMap *out, const char **why) {
   *out = (FileMap){0};
-  if (strcmp(path, "-") == 0) return read_stream(STDIN_FILENO, out, why);
+  if (strcmp(path, "-") == 0) return read_stream(STDIN_FILENO, SIZE_MAX, out, why);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   struct stat st;
   if (fd < 0 || fstat(fd, &st) != 0) {
@@ -64,7 +66,8 @@ bool file_map(const char *path, FileMap *out, const char **why) {
   } else if (S_ISREG(st.st_mode)) {
     ok = map_regular(fd, (size_t)st.st_size, out, why);
   } else {
-    ok = read_stream(fd, out, why); /* pipes and devices cannot be mapped */
+    bool device = S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode);
+    ok = read_stream(fd, device ? DEVICE_MAX : SIZE_MAX, out, why); /* these cannot be mapped */
   }
   close(fd);
   return ok;

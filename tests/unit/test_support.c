@@ -217,6 +217,8 @@ static void file_errors_say_why(void **state) {
   assert_string_equal(why, "No such file or directory");
   assert_false(file_map("/tmp", &m, &why));
   assert_string_equal(why, "Is a directory");
+  assert_false(file_map("/dev/zero", &m, &why));
+  assert_string_equal(why, "The device gives data without end");
   assert_false(file_write_atomic("/nonexistent/x", "a", 1, &why));
   assert_string_equal(why, "No such file or directory");
   assert_false(file_write_atomic("/tmp", "a", 1, &why));
