@@ -1,5 +1,6 @@
 /* Weights: the model's files, tensors looked up by name, and `weight w: type = initializer`. */
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "frontend/lower.h"
@@ -199,6 +200,18 @@ static const TensorEntry *find_entry(const Lower *l, const char *name, const cha
   return NULL;
 }
 
+/* The file has it, in a form this compiler does not read. */
+static bool report_unusable(Lower *l, const char *name, SrcLoc loc) {
+  for (size_t i = 0; i < l->weights.nfiles; i++) {
+    const char *why = tensor_file_why_unusable(l->weights.files[i], name);
+    if (!why) continue;
+    lower_error(l, loc, "E-weight", "tensor `%s` of %s %s", name,
+                tensor_file_path(l->weights.files[i]), why);
+    return true;
+  }
+  return false;
+}
+
 static void report_missing(Lower *l, const char *name, SrcLoc loc) {
   const Weights *w = &l->weights;
   if (w->incomplete || (w->nfiles == 0 && l->program->failed))
@@ -233,7 +246,7 @@ Value weight_lookup(Lower *l, const char *name, SrcLoc loc) {
   const char *path = NULL;
   const TensorEntry *e = find_entry(l, name, &path);
   if (!e) {
-    report_missing(l, name, loc);
+    if (!report_unusable(l, name, loc)) report_missing(l, name, loc);
     return value_poison();
   }
   WeightUse *use = NULL;
@@ -261,6 +274,8 @@ static const struct {
                     {"uniform", {"seed", "lo", "hi"}},
                     {"zeros", {NULL}},
                     {"ones", {NULL}}};
+
+#define INITIALIZER_MAX 1e37 /* the normal generator goes up to some nine deviations */
 
 static int find_initializer(Lower *l, const Node *init) {
   const char *names[NPU_COUNTOF(initializers)];
@@ -302,6 +317,12 @@ static bool initializer_arg(Lower *l, int k, const Node *arg, IrAttrInit *out) {
   bool seed = strcmp(name, "seed") == 0;
   if (seed ? v.kind != VALUE_INT : !value_is_number(v)) {
     lower_error(l, arg->a->loc, "E-arg", "`%s` is %s", name, seed ? "an integer" : "a number");
+    return false;
+  }
+  if (!seed && !(fabs(value_number(v)) <= INITIALIZER_MAX)) {
+    lower_error(l, arg->a->loc, "E-arg",
+                "`%s` is at most %g: a weight must be finite, also the rare large ones", name,
+                INITIALIZER_MAX);
     return false;
   }
   *out = (IrAttrInit){name, seed ? ir_attr_int(l->m, v.i) : ir_attr_float(l->m, value_number(v))};

@@ -37,6 +37,7 @@ safetensors("bad.safetensors", {
     "brain": ("BF16", [3], struct.pack("<3H", 0, 0, 0xff80)),
     "half": ("F16", [1], struct.pack("<e", inf)),
     "long": ("I64", [2], struct.pack("<2q", 1, 1 << 40)),
+    "eight": ("F8_E4M3", [2], bytes([0x38, 0x40])),
 })
 open("bias.npy", "wb").write(npy("<f4", [3], f32(4, 5, 6)))
 with zipfile.ZipFile("extra.npz", "w", zipfile.ZIP_DEFLATED) as z:
