@@ -144,7 +144,7 @@ bool npucc_read_ir(Npucc *c, const char *text, size_t len, const char *label) {
 bool npucc_read(Npucc *c, const char *path) {
   const MdlOptions *mdl = &c->options.mdl;
   if (!str_ends_with(path, ".ir")) return take_module(c, mdl_read(path, mdl, c->diag), path);
-  if (mdl->ndefines || mdl->model || mdl->nweight_files) {
+  if (mdl->ndefines || mdl->nsettings || mdl->model || mdl->nweight_files) {
     diag_error(c->diag, SRC_LOC_NONE, "E-option",
                "'%s' is IR text: -D, --model and --weights are for .mdl models", path);
     return false;

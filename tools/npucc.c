@@ -65,8 +65,7 @@ typedef enum { EMIT_BINARY, EMIT_GRAPH, EMIT_NEST, EMIT_PROGRAM, EMIT_ASM, EMIT_
 
 typedef struct {
   CompileArgs args;
-  CliList outputs, inputs, weights;
-  MdlDefine *defines;
+  CliList outputs, inputs, weights, settings;
   Emit emit;
   bool verbose, manual, reference, compiled;
   BatchOptions batch;
@@ -180,15 +179,9 @@ static bool print_manual(void) {
 /* ---- options ---- */
 
 static bool take_define(const Cli *cli, const char *value, Options *o) {
-  MdlOptions *mdl = &o->args.options.mdl;
   const char *eq = strchr(value, '=');
-  int64_t n;
-  if (!eq || eq == value || !parse_i64(eq + 1, &n))
-    return cli_error(cli, "-D wants NAME=INTEGER, not '%s'", value);
-  o->defines = mem_realloc(o->defines, (mdl->ndefines + 1) * sizeof *o->defines);
-  o->defines[mdl->ndefines++] =
-      (MdlDefine){arena_strndup(o->args.arena, value, (size_t)(eq - value)), n};
-  mdl->defines = o->defines;
+  if (!eq || eq == value || !eq[1]) return cli_error(cli, "-D wants NAME=VALUE, not '%s'", value);
+  cli_list_add(&o->settings, value);
   return true;
 }
 
@@ -256,6 +249,8 @@ static bool finish_options(const Cli *cli, Options *o) {
   o->batch.progress = isatty(STDERR_FILENO);
   o->args.options.mdl.weight_files = o->weights.items;
   o->args.options.mdl.nweight_files = (size_t)o->weights.n;
+  o->args.options.mdl.settings = o->settings.items;
+  o->args.options.mdl.nsettings = (size_t)o->settings.n;
   return true;
 }
 
@@ -272,7 +267,7 @@ int main(int argc, char **argv) {
   cli_list_free(&o.outputs);
   cli_list_free(&o.inputs);
   cli_list_free(&o.weights);
-  mem_free(o.defines);
+  cli_list_free(&o.settings);
   compile_args_free(&o.args);
   cli_free(cli);
   return ok ? 0 : 1;

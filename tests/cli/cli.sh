@@ -46,8 +46,20 @@ bad "/nonexistent/x.bin" npucc two.mdl -o /nonexistent/x.bin
 bad "unknown option '--emti'; did you mean '--emit'?" npucc --emti graph two.mdl
 bad "--emit knows graph" npucc --emit tree two.mdl
 bad "-O wants an integer from 0 to 2" npucc -O3 two.mdl
-bad "-D wants NAME=INTEGER" npucc -D N two.mdl
-bad "-D wants NAME=INTEGER" npucc -D N=many two.mdl
+bad "-D wants NAME=VALUE" npucc -D N two.mdl
+bad "-D N=many: this parameter is an integer" npucc -D N=many two.mdl
+cat >kinds.mdl <<'END'
+model m(x: f32[2]) -> (y: f32[2]) with gain = 1.5, plus = true, of = "a" {
+  if plus { x = x + gain } else { x = x * gain }
+  if of == "b" { x = -x }
+  return x
+}
+END
+ok npucc kinds.mdl -D gain=2.5 -D plus=false -D of=b --passes= --emit graph
+has "value = 2.5" out
+has "mul %x" out
+has "neg" out
+bad "this parameter is a boolean" npucc kinds.mdl -D plus=maybe
 bad "did you mean 'fuse'" npucc --print-after fsue two.mdl
 bad "did you mean" npucc --passes=canonicalise two.mdl
 bad "nothing to calibrate" npucc --no-quantize --calibrate random two.mdl
