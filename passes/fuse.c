@@ -20,8 +20,18 @@ static void add_operands(Nest *n, const IrOp *kernel, const DimImage *images, co
     if (!skip || !skip[i]) number[i] = nest_add_operand(n, kernel, i, images, number);
 }
 
+/* Dimensions whose position the body reads: legalize makes an operand of each. */
+static int index_operands(const IrOp *kernel) {
+  uint32_t dims = 0;
+  int n = 0;
+  for (const IrOp *op = kernel->region->first; op; op = op->next)
+    if (op->kind == IR_OP_INDEX) dims |= 1u << ir_get_int(op, "dim", 0);
+  for (; dims; dims &= dims - 1) n++;
+  return n;
+}
+
 static bool within_limits(const IrOp *kernel) {
-  return kernel->noperands + kernel->nresults <= FUSE_MAX_IO &&
+  return kernel->noperands + kernel->nresults + index_operands(kernel) <= FUSE_MAX_IO &&
          kernel_body_cost(kernel) <= FUSE_MAX_BODY && kernel_body_live(kernel) <= FUSE_MAX_LIVE;
 }
 

@@ -138,6 +138,8 @@ void lower_CONCAT(IrBuilder *at, IrOp *op, IrValue **out) {
   out[0] = r;
 }
 
+/* One read tells inside from outside on every axis at once: ones of the box's shape, zero around
+ * them. */
 void lower_UPDATE(IrBuilder *at, IrOp *op, IrValue **out) {
   IrValue *x = ir_operand(op, 0), *value = ir_operand(op, 1);
   const IrType *t = op->results[0].type;
@@ -147,21 +149,20 @@ void lower_UPDATE(IrBuilder *at, IrOp *op, IrValue **out) {
   int dims[IR_MAX_RANK];
   nest_dims_of(&n, t, dims);
   IrMap map_x = nest_map_dims(t->rank, dims), map_v = map_x;
-  for (int i = 0; i < t->rank; i++) map_v.axis[i].cst = -begin[i];
-  int sx = nest_in(&n, x, &map_x, NULL);
-  int sv = nest_in(&n, value, &map_v, ir_attr_float(at->m, 0));
+  bool whole = true;
+  for (int i = 0; i < t->rank; i++) {
+    map_v.axis[i].cst = -begin[i];
+    whole = whole && value->type->shape[i] == t->shape[i];
+  }
+  const IrAttr *zero = ir_attr_float(at->m, 0);
+  int old = nest_in(&n, x, &map_x, NULL), new = nest_in(&n, value, &map_v, zero), inside = -1;
+  if (!whole)
+    inside = nest_in(&n, ir_build_splat(at, ir_type_with_dtype(at->m, value->type, DT_S8), 1),
+                     &map_v, zero);
   nest_out_dims(&n, t, dims);
   nest_open(&n);
-  IrValue *old = nest_load(&n, sx), *r = nest_load(&n, sv);
-  for (int i = 0; i < t->rank; i++) {
-    int64_t end = begin[i] + value->type->shape[i];
-    if (begin[i] > 0)
-      r = nest_where(&n, nest_bin_const(&n, IR_OP_GE, nest_index(&n, dims[i]), (double)begin[i]), r,
-                     old);
-    if (end < t->shape[i])
-      r = nest_where(&n, nest_bin_const(&n, IR_OP_LT, nest_index(&n, dims[i]), (double)end), r,
-                     old);
-  }
+  IrValue *o = nest_load(&n, old), *r = nest_load(&n, new);
+  if (!whole) r = nest_where(&n, nest_arg(&n, inside), r, o);
   out[0] = nest_close1(&n, r);
 }
 

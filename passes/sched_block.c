@@ -147,7 +147,7 @@ static bool finish_block(Axis *ax, int n, int64_t elsize, Block *b, const char *
     ax[n++] =
         (Axis){.len = 1, .dstride = elsize, .extent = 1, .sstride = elsize, .coord.index = -1};
   if (n > 5) {
-    *why = "a block needs more than five descriptor axes";
+    *why = "blocks of more than five axes: pad, slice or update fewer at once";
     return false;
   }
   b->rank = n;
@@ -156,7 +156,7 @@ static bool finish_block(Axis *ax, int n, int64_t elsize, Block *b, const char *
     b->extent[i] = ax[i].extent, b->coord[i] = ax[i].coord;
     b->fill = b->fill || ax[i].fill;
     if (b->len[i] > UINT32_MAX || b->sstride[i] > INT32_MAX) {
-      *why = "a block is larger than a descriptor can say";
+      *why = "a block larger than a descriptor can say";
       return false;
     }
   }
@@ -202,7 +202,7 @@ static bool build_block(const KernelInfo *ki, const Schedule *s, const IrValue *
       }
       Block list;
       if (b->gather >= 0 || af->cst || !sched_operand_block(ki, s, af->index, &list, why)) {
-        *why = "an operand is gathered along two axes";
+        *why = "a gather along two axes or from an offset";
         return false;
       }
       b->gather = af->index;

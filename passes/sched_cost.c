@@ -204,7 +204,7 @@ static const IsaVprog *step_vprog(Pricing *pr, int step, const Vec *v, IsaVprog 
   char message[160];
   bool ok = sched_vprog(pr->ki, step, v, v->accumulates, &text, pr->why);
   if (ok && !isa_vprog_parse(text.data, own, message)) {
-    *pr->why = "its vector program is not accepted";
+    *pr->why = "a vector program the machine would not accept";
     ok = false;
   }
   strbuf_free(&text);

@@ -142,7 +142,7 @@ bool sched_mxu(const KernelInfo *ki, const Schedule *s, const MachineDesc *m, Mx
   memset(mx, 0, sizeof *mx);
   mx->x = st->factor[s->stream], mx->w = st->factor[!s->stream];
   DType xt = ki->store[mx->x].dtype, wt = ki->store[mx->w].dtype;
-  *why = "the array streams s8 only through s8 planes";
+  *why = "an array that streams s8 through bf16 planes";
   if (xt == DT_S8 && wt != DT_S8) return false;
   if (!sched_operand_block(ki, s, mx->x, &x, why) || !sched_operand_block(ki, s, mx->w, &w, why))
     return false;
@@ -155,7 +155,7 @@ bool sched_mxu(const KernelInfo *ki, const Schedule *s, const MachineDesc *m, Mx
     mx->nb = s->block[mx->n] > 0 ? s->block[mx->n] : 1;
     mx->nblocks = sched_tile(ki, s, mx->n) / mx->nb;
     mx->nstride = w.dim_stride[mx->n];
-    *why = "column blocks narrower than the array";
+    *why = "column blocks as wide as the array";
     if (mx->nb > m->mxu_cols || (mx->nblocks > 1 && mx->nb != m->mxu_cols)) return false;
   }
   if (!cut_rows(ki, s, rows, &x, mx, why)) return false;

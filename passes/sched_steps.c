@@ -311,7 +311,7 @@ static bool analyze(const IrOp *kernel, bool array, KernelInfo *ki, const char *
   ki->op = kernel;
   ki->mxu_step = -1;
   ir_kernel_read(kernel, &ki->k);
-  *why = "its body has more values than a schedule can hold";
+  *why = "a body of more values than a schedule holds";
   for (int i = 0; i < ki->k.nin; i++)
     if (add_store(ki, STORE_OPERAND, i, kernel->region->args[i], ir_operand(kernel, i)->type->dtype,
                   sched_operand_dims(ki, i)) < 0)

@@ -27,7 +27,7 @@ static int reg_take(Gen *g) {
       g->free &= (uint16_t) ~(1u << r);
       return r;
     }
-  fail(g, "a vector program needs more than sixteen registers");
+  fail(g, "a vector program of more than sixteen registers");
   return 0;
 }
 static void reg_give(Gen *g, int r) {
