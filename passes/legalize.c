@@ -52,6 +52,11 @@ static bool op_precedes(const IrOp *a, const IrOp *b) {
   return false;
 }
 
+/* A value at root can live where its kernel writes it. */
+static bool owns_storage(const Claim *c, int n, const IrValue *root) {
+  return ir_is(root->def, IR_OP_KERNEL) && !claimed(c, n, root) && row_major(root);
+}
+
 /* Does the producer of root, or anything after it, still read the state's old value? */
 static bool state_read_from(IrFunc *f, const char *name, const IrOp *producer) {
   for (IrOp *op = producer->parent->first; op; op = op->next) {
@@ -71,8 +76,8 @@ static bool state_read_from(IrFunc *f, const char *name, const IrOp *producer) {
 static IrValue *write_last(PassContext *pc, IrFunc *f, IrOp *op, const Claim *claims, int n) {
   IrValue *v = ir_operand(op, 0), *root = sched_storage(v);
   IrOp *ret = f->body->last;
-  bool direct = ir_is(root->def, IR_OP_KERNEL) && !claimed(claims, n, root) && row_major(root) &&
-                !state_read_from(f, ir_get_str(op, "name", ""), root->def);
+  bool direct =
+      owns_storage(claims, n, root) && !state_read_from(f, ir_get_str(op, "name", ""), root->def);
   if (!direct) {
     root = copy_before(ret, v);
     ir_set_operand(op, 0, root);
@@ -90,7 +95,7 @@ static void own_storage(PassContext *pc, IrFunc *f) {
   IrOp *ret = f->body->last;
   for (int i = 0; i < ret->noperands; i++) {
     IrValue *v = ir_operand(ret, i), *root = sched_storage(v);
-    if (!ir_is(root->def, IR_OP_KERNEL) || claimed(claims, n, root) || !row_major(root)) {
+    if (!owns_storage(claims, n, root)) {
       v = copy_before(ret, v);
       ir_set_operand(ret, i, v);
       root = v;
@@ -110,6 +115,25 @@ static void own_storage(PassContext *pc, IrFunc *f) {
   for (IrOp *op = f->body->first; op; op = op->next)
     if (op->kind == IR_OP_STATE_WRITE) writes[nwrites++] = op;
   for (int i = 0; i < nwrites; i++, n++) claims[n].root = write_last(pc, f, writes[i], claims, n);
+}
+
+const IrOp *legalize_missing(PassContext *pc, IrFunc *f) {
+  int n = 0, max = f->body->last->noperands;
+  for (IrOp *op = f->body->first; op; op = op->next) max += op->kind == IR_OP_STATE_WRITE;
+  Claim *claims = ARENA_ARRAY(pc->scratch, Claim, max + 1);
+  IrOp *ret = f->body->last;
+  for (int i = 0; i < ret->noperands; i++, n++) {
+    claims[n].root = sched_storage(ir_operand(ret, i));
+    if (!owns_storage(claims, n, claims[n].root)) return ret;
+  }
+  for (IrOp *op = f->body->first; op; op = op->next) {
+    if (op->kind != IR_OP_STATE_WRITE) continue;
+    IrValue *root = sched_storage(ir_operand(op, 0));
+    if (!owns_storage(claims, n, root) || state_read_from(f, ir_get_str(op, "name", ""), root->def))
+      return op;
+    claims[n++].root = root;
+  }
+  return NULL;
 }
 
 /* ---- index

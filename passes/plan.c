@@ -187,6 +187,13 @@ static PassStatus too_large(Plan *p) {
 
 static PassStatus run(PassContext *pc, IrFunc *f) {
   Plan p = {.pc = pc, .f = f};
+  const IrOp *shared = legalize_missing(pc, f);
+  if (shared) {
+    diag_error(pc->diag, shared->loc, "E-plan",
+               "what is %s has no storage of its own: run the pass 'legalize' before 'plan'",
+               shared->kind == IR_OP_RETURN ? "returned" : "written to a state");
+    return PASS_FAILED;
+  }
   int n = f->body->nargs;
   for (IrOp *op = f->body->first; op; op = op->next) n += op->nresults + 1;
   p.temps = ARENA_ARRAY(pc->scratch, Temp, n + 1);

@@ -227,6 +227,10 @@ bool sched_in_gather(const KernelInfo *ki, int operand, bool *is_list);
 /* The value whose storage v shares: v itself, or what it is a reshape of. */
 IrValue *sched_storage(const IrValue *v);
 
+/* The first returned or state-written value's user for which legalize would still make storage,
+ * NULL when all have theirs. */
+const IrOp *legalize_missing(PassContext *pc, IrFunc *f);
+
 /* Splits kernel k after its first reductions into two that replace it; false when it has none to
  * split at. */
 bool sched_split(PassContext *pc, IrOp *k, IrOp **first, IrOp **rest);

@@ -305,10 +305,21 @@ static PassStatus tile_kernel(PassContext *pc, IrOp *k) {
   return PASS_OK;
 }
 
+static bool asks_index(const IrOp *kernel) {
+  for (const IrOp *op = kernel->region->first; op; op = op->next)
+    if (op->kind == IR_OP_INDEX) return true;
+  return false;
+}
+
 static PassStatus run(PassContext *pc, IrFunc *f) {
   for (IrOp *op = f->body->first, *next; op; op = next) {
     next = op->next;
     if (op->kind != IR_OP_KERNEL || ir_attr(op, "tile")) continue;
+    if (asks_index(op)) {
+      diag_error(pc->diag, op->loc, "E-tile",
+                 "a kernel computes with its own indices: run the pass 'legalize' before 'tile'");
+      return PASS_FAILED;
+    }
     if (tile_kernel(pc, op) != PASS_OK) return PASS_FAILED;
   }
   return PASS_OK;
