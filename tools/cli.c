@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct Cli {
@@ -194,6 +195,12 @@ bool cli_read(const char *path, FileMap *out, DiagEngine *diag) {
   if (file_map(path, out, &why)) return true;
   diag_error(diag, SRC_LOC_NONE, "E-file", "cannot read '%s': %s", path, why);
   return false;
+}
+
+bool cli_same_file(const char *a, const char *b) {
+  struct stat x, y;
+  if (stat(a, &x) != 0 || stat(b, &y) != 0 || !S_ISREG(x.st_mode)) return false;
+  return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 bool cli_machine(const char *name, MachineDesc *out, DiagEngine *diag) {

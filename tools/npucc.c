@@ -242,6 +242,10 @@ static bool finish_options(const Cli *cli, Options *o) {
     return cli_error(cli, "--reference runs the model and --emit prints it; give one of them");
   if (!o->reference && o->outputs.n > 1) return cli_error(cli, "give one --output");
   o->model = files[0];
+  for (int i = 0; i < o->outputs.n; i++)
+    if (cli_same_file(o->model, o->outputs.items[i]))
+      return cli_error(cli, "the output '%s' is the model itself; give another --output",
+                       o->outputs.items[i]);
   o->batch.inputs = o->inputs.items;
   o->batch.ninputs = o->inputs.n;
   o->batch.outputs = o->outputs.items;

@@ -45,6 +45,9 @@ bad "nothing.mdl" npucc nothing.mdl -o x.bin
 bad "/nonexistent/x.bin" npucc two.mdl -o /nonexistent/x.bin
 bad "unknown option '--emti'; did you mean '--emit'?" npucc --emti graph two.mdl
 bad "--emit knows graph" npucc --emit tree two.mdl
+cp two.mdl source.mdl
+bad "is the model itself" npucc source.mdl -o ./source.mdl
+same two.mdl source.mdl
 bad "-O wants an integer from 0 to 2" npucc -O3 two.mdl
 bad "-D wants NAME=VALUE" npucc -D N two.mdl
 bad "-D N=many: this parameter is an integer" npucc -D N=many two.mdl
@@ -110,6 +113,9 @@ bad "broken.ir:1:" npu-opt broken.ir
 ok npu-objdump two.bin
 cp out two.s
 ok npu-as two.s -o two2.bin
+cp two.s source.s
+bad "is the source itself" npu-as source.s -o ./source.s
+same two.s source.s
 same two.bin two2.bin
 ok npu-objdump -d two.bin
 has "two.mdl:" out
