@@ -76,7 +76,10 @@ typedef struct {
   int nprint_after;
   int stop_after;         /* run at most this many passes; -1: all */
   const char *reproducer; /* where to write IR + pipeline when a pass fails; NULL: nowhere */
-  FILE *print_stream;     /* where dumps, times and statistics go */
+  /* What the command in a reproducer needs besides the pipeline: machine, plugins, the file's name;
+   * NULL: nothing */
+  const char *reproducer_args;
+  FILE *print_stream; /* where dumps, times and statistics go */
 } PassRunOptions;
 
 typedef struct PassManager PassManager;

@@ -67,8 +67,9 @@ static void print_stats(const PassManager *pm, FILE *out) {
  */
 
 /* The command that repeats what failed, then the IR as it was before. */
-static void write_reproducer(PassManager *pm, const QueuedPass *q, const char *path,
+static void write_reproducer(PassManager *pm, const QueuedPass *q, const PassRunOptions *o,
                              const StrBuf *ir) {
+  const char *path = o->reproducer;
   StrBuf text = {0}, pass = {0};
   const char *why;
   pm_print_queued(q, &pass);
@@ -79,7 +80,9 @@ static void write_reproducer(PassManager *pm, const QueuedPass *q, const char *p
     else
       strbuf_putc(&text, pass.data[i] == '\n' ? ' ' : pass.data[i]);
   }
-  strbuf_puts(&text, "' --verify-each\n");
+  strbuf_puts(&text, "' --verify-each");
+  if (o->reproducer_args) strbuf_printf(&text, " %s", o->reproducer_args);
+  strbuf_putc(&text, '\n');
   if (ir->len) strbuf_write(&text, ir->data, ir->len);
   if (file_write_atomic(path, text.data, text.len, &why))
     diag_note(pm->module->diag, SRC_LOC_NONE,
@@ -158,7 +161,7 @@ static bool run_step(PassManager *pm, const QueuedPass *q, const PassRunOptions 
               q->pass->name);
     ok = false;
   }
-  if (!ok && o->reproducer) write_reproducer(pm, q, o->reproducer, &before);
+  if (!ok && o->reproducer) write_reproducer(pm, q, o, &before);
   strbuf_free(&before);
   return ok;
 }

@@ -153,7 +153,8 @@ static void show_outputs(const Gathered *g, int n, StrBuf *text) {
     port_print(text, t->dtype, t->rank, t->shape);
     strbuf_puts(text, " =");
     for (size_t k = 0; k < count && k < SHOWN_ELEMENTS; k++)
-      strbuf_printf(text, " %.6g", dtype_get(t->dtype, t->data, k));
+      strbuf_printf(text, dtype_is_float(t->dtype) ? " %.6g" : " %.0f",
+                    dtype_get(t->dtype, t->data, k));
     strbuf_puts(text, count > SHOWN_ELEMENTS ? " ...\n" : "\n");
   }
 }

@@ -39,10 +39,34 @@ bool compile_args_take(CompileArgs *a, const Cli *cli, int id, const char *value
   return true;
 }
 
+/* As one word of the shell. */
+static void put_quoted(StrBuf *b, const char *before, const char *word) {
+  strbuf_puts(b, before);
+  strbuf_putc(b, '\'');
+  for (const char *c = word; *c; c++)
+    if (*c == '\'')
+      strbuf_puts(b, "'\\''");
+    else
+      strbuf_putc(b, *c == '\n' ? ' ' : *c);
+  strbuf_putc(b, '\'');
+}
+
+static const char *reproducer_args(CompileArgs *a) {
+  StrBuf b = {0};
+  if (a->machine_name) put_quoted(&b, "--machine ", a->machine_name);
+  for (int i = 0; i < a->plugins.n; i++)
+    put_quoted(&b, b.len ? " --load-pass " : "--load-pass ", a->plugins.items[i]);
+  put_quoted(&b, b.len ? " " : "", a->options.run.reproducer);
+  const char *text = arena_strdup(a->arena, b.data);
+  strbuf_free(&b);
+  return text;
+}
+
 bool compile_args_finish(CompileArgs *a, DiagEngine *diag) {
   NpuccOptions *o = &a->options;
   if (!cli_machine(a->machine_name, &a->machine, diag)) return false;
   o->machine = &a->machine;
+  if (o->run.reproducer) o->run.reproducer_args = reproducer_args(a);
   o->plugins = a->plugins.items;
   o->nplugins = (size_t)a->plugins.n;
   o->run.print_after = a->print_after.items;

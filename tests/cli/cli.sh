@@ -103,6 +103,9 @@ same piped.ir lower.ir
 bad "works on the nest level" npu-opt --passes=tile --reproducer repro.ir graph.ir
 has "npu-opt --passes='tile" repro.ir
 ok npu-opt repro.ir -o again.ir
+bad "works on the nest level" npu-opt --passes=tile --machine cloud --reproducer "re pro.ir" graph.ir
+has "--machine 'cloud' 're pro.ir'" "re pro.ir"
+bad "works on the nest level" bash -c "$(head -n 1 're pro.ir' | cut -c4-)"
 same graph.ir again.ir
 bad "--list-passes takes no file" npu-opt --list-passes graph.ir
 bad "error" npu-opt two.s
