@@ -19,7 +19,7 @@ step "installed headers compile alone"
 "$source/tests/style/headers.sh" "$prefix/include/npucc" "$cc" -I"$prefix/include/npucc"
 
 step "the pass template builds against the installed headers and links nothing of npucc"
-"$cmake" -S "$source/examples/pass_template" -B "$work/pass" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+"$cmake" -G Ninja -S "$source/examples/pass_template" -B "$work/pass" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 "$cmake" --build "$work/pass" >/dev/null
 if nm -D --undefined-only "$work/pass/double_neg.so" | grep -E ' (ir_|pass_|mem_|arena_|diag_|isa_)'; then
   echo "the plugin needs symbols of npucc" >&2
@@ -33,7 +33,7 @@ npu_opt --passes='double-neg{limit=0}' "$source/examples/pass_template/test.ir" 
 [ "$(grep -c ' neg' "$work/out.ir")" = "$(grep -c ' neg' "$source/examples/pass_template/test.ir")" ]
 
 step "a program linking both libraries: CMake package"
-"$cmake" -S "$source/tests/install" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DNPU_CONSUMER=ON >/dev/null
+"$cmake" -G Ninja -S "$source/tests/install" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DNPU_CONSUMER=ON >/dev/null
 "$cmake" --build "$work/cmake" >/dev/null
 "$work/cmake/consumer" "$source/tests/install/relu.mdl" "$work/relu.bin"
 
