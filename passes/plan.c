@@ -174,8 +174,8 @@ static PassStatus too_large(Plan *p) {
   qsort(p->items, (size_t)p->nitems, sizeof *p->items, by_bytes);
   for (int i = 0; i < p->nitems; i++) {
     if (i < SHOWN)
-      diag_note(p->pc->diag, p->items[i].loc, "%s %s: %lld bytes", p->items[i].what,
-                p->items[i].name, (long long)p->items[i].bytes);
+      diag_note(p->pc->diag, p->items[i].loc, "%s%s%s: %lld bytes", p->items[i].what,
+                p->items[i].name[0] ? " " : "", p->items[i].name, (long long)p->items[i].bytes);
     else
       rest += p->items[i].bytes;
   }

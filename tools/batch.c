@@ -112,6 +112,30 @@ static int64_t best_class(const TensorEntry *scores, int64_t row) {
   return best;
 }
 
+/* One class number per sample. */
+static bool check_labels(const char *path, const TensorEntry *labels, const TensorEntry *scores,
+                         DiagEngine *diag) {
+  int64_t rows = scores->shape[0], classes = scores->shape[1];
+  StrBuf found = {0};
+  port_print(&found, labels->dtype, labels->rank, labels->shape);
+  bool ok = labels->rank > 0 && labels->shape[0] == rows &&
+            labels->bytes / dtype_size(labels->dtype) == (size_t)rows;
+  if (!ok)
+    diag_error(diag, SRC_LOC_NONE, "E-input",
+               "the labels of '%s' are %s, but %lld samples were run; give one label per sample",
+               path, found.data, (long long)rows);
+  for (int64_t r = 0; ok && r < rows; r++) {
+    double label = dtype_get(labels->dtype, labels->data, (size_t)r);
+    ok = label >= 0 && label < (double)classes && label == (double)(int64_t)label;
+    if (!ok)
+      diag_error(diag, SRC_LOC_NONE, "E-input",
+                 "label %g of sample %lld in '%s' is none of the classes 0..%lld", label,
+                 (long long)r, path, (long long)classes - 1);
+  }
+  strbuf_free(&found);
+  return ok;
+}
+
 static bool score_labels(const BatchOptions *o, const Gathered *g, int n, StrBuf *text,
                          DiagEngine *diag) {
   Arena *a = arena_new();
@@ -123,13 +147,9 @@ static bool score_labels(const BatchOptions *o, const Gathered *g, int n, StrBuf
     diag_error(diag, SRC_LOC_NONE, "E-output",
                "--labels needs an output of shape [samples, classes]; this model has none");
     ok = false;
-  } else if (ok && (labels.bytes / dtype_size(labels.dtype) != (size_t)scores->shape[0] ||
-                    labels.shape[0] != scores->shape[0])) {
-    diag_error(diag, SRC_LOC_NONE, "E-input",
-               "'%s' labels %lld samples, but %lld were run; give one label per sample", o->labels,
-               labels.rank ? (long long)labels.shape[0] : 1LL, (long long)scores->shape[0]);
-    ok = false;
-  } else if (ok) {
+  }
+  ok = ok && check_labels(o->labels, &labels, scores, diag);
+  if (ok) {
     int64_t right = 0, rows = scores->shape[0];
     for (int64_t r = 0; r < rows; r++)
       right += (double)best_class(scores, r) == dtype_get(labels.dtype, labels.data, (size_t)r);

@@ -20,4 +20,14 @@ for case in mlp:355 cnn:357; do
     [ "${n:-0}" -ge $((trained - 4)) ] || fail "$model $options: only $n of 360 right"
   done
 done
+
+# Labels that cannot be: of another shape, of a class there is not.
+test=$digits/test.safetensors
+bad "are u8[360,64], but 360 samples were run; give one label per sample" npusim d.bin --input "$test" --labels "$test:image"
+cat >eleven.mdl <<'END'
+model m(x: f32[3, 2]) -> (y: s32[3]) { return cast(sum(x, axis = 1) * 0 + 11, s32) }
+END
+ok npucc eleven.mdl -o eleven.bin
+ok npusim eleven.bin --random 1 --output eleven.npy
+bad "label 11 of sample 0 in 'eleven.npy' is none of the classes 0..9" npusim d.bin --input "$test[0:3]" --labels eleven.npy
 exit $failed
