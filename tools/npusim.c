@@ -32,14 +32,14 @@ static const CliOption options[] = {
      "set host argument N, read by the `arg` instruction. Repeatable"},
     {0, 0, NULL, NULL, "Simulation:"},
     {OPT_MODE, 0, "mode", "MODE",
-     "fast (results only, the default), timed (cycles), check (timed, and races and uninitialised "
-     "reads)"},
+     "fast (results only), timed (cycles and energy, the default), check (timed, and races and "
+     "uninitialised reads)"},
     {OPT_MACHINE, 0, "machine", "NAME|FILE", "insist on this machine; the binary must be for it"},
     {OPT_LIMIT, 0, "max-instructions", "N", "stop a run after N instructions"},
     {0, 0, NULL, NULL, "Reports:"},
     {OPT_REPORT, 0, "report", NULL,
-     "cycles, time, engines, bytes, roofline, energy, per operation (implies timed)"},
-    {OPT_TRACE, 0, "trace", "FILE", "engine activity as Chrome trace JSON (implies timed)"},
+     "cycles, time, engines, bytes, roofline, energy, per operation"},
+    {OPT_TRACE, 0, "trace", "FILE", "engine activity as Chrome trace JSON"},
     {0},
 };
 static const CliCommand command = {
@@ -56,7 +56,7 @@ typedef struct {
   NpurtOptions npurt;
   BatchOptions batch;
   CliList inputs, outputs, args;
-  bool report, mode_given;
+  bool report;
 } Options;
 
 enum { HOST_ARGS = 64 }; /* what the machine has */
@@ -135,6 +135,12 @@ static bool set_arguments(NpurtModel *model, const CliList *args, DiagEngine *di
   return true;
 }
 
+static void summary(const NpurtProfile *p, StrBuf *text) {
+  strbuf_printf(text, "%.0f cycles, %.3f us, %.3f uJ in %llu run%s\n", p->cycles, p->seconds * 1e6,
+                (p->energy.total + p->energy_static) * 1e-6, (unsigned long long)p->runs,
+                p->runs == 1 ? "" : "s");
+}
+
 static bool run(Options *o, DiagEngine *diag) {
   MachineDesc machine;
   if (o->machine) {
@@ -142,13 +148,15 @@ static bool run(Options *o, DiagEngine *diag) {
     o->npurt.machine = &machine;
   }
   o->npurt.trace = o->trace != NULL;
-  if (!o->mode_given && (o->report || o->trace)) o->npurt.mode = NPURT_TIMED;
   o->batch.quiet = o->report;
   NpurtModel *model = npurt_load(o->binary, &o->npurt, diag);
   if (!model) return false;
   StrBuf text = {0};
   bool ok = set_arguments(model, &o->args, diag) && run_model(model, o, &text, diag);
-  if (ok && o->report) npurt_report(model, &text);
+  if (ok && o->report)
+    npurt_report(model, &text);
+  else if (ok && o->npurt.mode != NPURT_FAST)
+    summary(npurt_profile(model), &text);
   if (ok && o->trace) ok = npurt_trace_write(model, o->trace, diag);
   if (ok && text.len) ok = cli_write(NULL, &text, diag);
   strbuf_free(&text);
@@ -160,7 +168,6 @@ static bool run(Options *o, DiagEngine *diag) {
 
 static bool parse_mode(const Cli *cli, const char *value, Options *o) {
   static const char *const names[] = {"fast", "timed", "check"};
-  o->mode_given = true;
   for (size_t i = 0; i < NPU_COUNTOF(names); i++)
     if (strcmp(value, names[i]) == 0) {
       o->npurt.mode = (NpurtMode)i;
@@ -196,7 +203,7 @@ static bool take_option(const Cli *cli, int id, const char *value, Options *o) {
 static bool finish_options(const Cli *cli, Options *o) {
   char **files;
   if (cli_positionals(cli, &files) != 1) return cli_error(cli, "give one binary to run");
-  if (o->mode_given && o->npurt.mode == NPURT_FAST && (o->report || o->trace))
+  if (o->npurt.mode == NPURT_FAST && (o->report || o->trace))
     return cli_error(cli, "--mode fast measures no time; leave it out for --report and --trace");
   o->binary = files[0];
   o->batch.inputs = o->inputs.items;
@@ -209,7 +216,7 @@ static bool finish_options(const Cli *cli, Options *o) {
 
 int main(int argc, char **argv) {
   Cli *cli = cli_new(&command, options, argc, argv);
-  Options o = {.npurt = {.mode = NPURT_FAST, .isa_level = -1}};
+  Options o = {.npurt = {.mode = NPURT_TIMED, .isa_level = -1}};
   const char *value;
   int id;
   bool ok = true;
