@@ -49,6 +49,26 @@ void prog_affine(IrBuilder *b, IrValue *dst, const IrAffine *a, IrValue *const r
 const char *prog_field(IrBuilder *b, const char *name,
                        int element); /* "coord", 1 -> interned "coord.1" */
 
+/* Where a nest-level value lives: one `tensor` op per place. */
+typedef struct {
+  const IrValue *value;
+  IrValue *tensor;
+} Placed;
+typedef struct {
+  PassContext *pc;
+  IrFunc *f;
+  Placed *placed;
+  int n;
+  IrBuilder top; /* where tensor ops go */
+} Places;
+/* Makes a `tensor` op for every argument, constant, state and kernel result of f; false after a
+ * diagnostic. */
+bool pipeline_place_all(Places *p);
+/* The place of a nest-level value, through reshapes; NULL when it has none. */
+IrValue *pipeline_place_of(const Places *p, const IrValue *v);
+/* Adds one kernel's indispensable work to the figures on `ret` and on the tensors it reads. */
+void write_ideal(const Places *p, IrOp *ret, const IrOp *kernel);
+
 /* A block's home while a kernel's program is written. */
 typedef struct {
   IrValue *buffer;
@@ -89,9 +109,6 @@ void write_slot_address(Writer *w, IrBuilder *b, const Home *h, IrValue *r, int6
 /* Count field of a loop in this tile: mult times what is left of dimension edge, at most tile. */
 void write_edge_count(Writer *w, IrBuilder *b, IrValue *desc, const char *field, int edge,
                       int64_t mult);
-/* Adds one kernel's indispensable work to the figures on `ret` and on the tensors it reads. */
-void write_ideal(PassContext *pc, IrOp *ret, const IrOp *kernel,
-                 IrValue *(*tensor_of)(void *, const IrValue *), void *user);
 /* Register that is zero in the first step of the tiled reductions; NULL when there are none. */
 IrValue *write_reduction_position(Writer *w, IrBuilder *b);
 #endif

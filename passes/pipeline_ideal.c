@@ -45,12 +45,11 @@ static double vector_ops(const KernelInfo *ki) {
   return n;
 }
 
-void write_ideal(PassContext *pc, IrOp *ret, const IrOp *kernel,
-                 IrValue *(*tensor_of)(void *, const IrValue *), void *user) {
+void write_ideal(const Places *p, IrOp *ret, const IrOp *kernel) {
   KernelInfo ki;
   const char *why;
   if (!sched_analyze_ideal(kernel, &ki, &why)) return;
-  IrModule *m = pc->module;
+  IrModule *m = p->pc->module;
   if (ki.mxu_step >= 0) {
     const Step *st = &ki.step[ki.mxu_step];
     bool s8 = ki.store[st->factor[0]].dtype == DT_S8 && ki.store[st->factor[1]].dtype == DT_S8;
@@ -60,7 +59,7 @@ void write_ideal(PassContext *pc, IrOp *ret, const IrOp *kernel,
   }
   ir_set_attr(ret, "vpu_ops", ir_attr_float(m, ir_get_float(ret, "vpu_ops", 0) + vector_ops(&ki)));
   for (int i = 0; i < ki.k.nin; i++) {
-    IrValue *t = tensor_of(user, ir_operand(kernel, i));
+    IrValue *t = pipeline_place_of(p, ir_operand(kernel, i));
     double bytes = reached(&ki, i);
     if (t && (double)ir_get_int(t->def, "touched", 0) < bytes)
       ir_set_attr(t->def, "touched", ir_attr_int(m, (int64_t)bytes));

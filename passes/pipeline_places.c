@@ -1,0 +1,101 @@
+/* Tensors at program level: one `tensor` op per place in DRAM. */
+#include "passes/pipeline.h"
+#include <string.h>
+
+static IrValue *place(Places *p, const IrValue *v, const IrType *type, const char *role,
+                      const char *name, int64_t addr, const IrAttr *data) {
+  IrModule *m = p->pc->module;
+  int order[IR_MAX_RANK];
+  int64_t layout[IR_MAX_RANK], shape[IR_MAX_RANK];
+  for (int i = 0; i < type->rank; i++) order[i] = i;
+  if (v) ir_layout(v, order);
+  for (int i = 0; i < type->rank; i++) layout[i] = order[i], shape[i] = type->shape[i];
+  const IrAttr *t = ir_attr_array(
+      m,
+      (const IrAttr *[]){ir_attr_dtype(m, type->dtype), ir_attr_ints(m, shape, (size_t)type->rank)},
+      2);
+  IrAttrInit attrs[] = {{"type", t},
+                        {"role", ir_attr_str(m, role)},
+                        {"name", ir_attr_str(m, name ? name : "")},
+                        {"layout", ir_attr_ints(m, layout, (size_t)type->rank)},
+                        {"addr", ir_attr_int(m, addr)},
+                        {"data", data}};
+  const IrType *token = ir_type_token(m, "addr");
+  IrOp *op = ir_build_typed(&p->top, IR_OP_TENSOR, 0, NULL, 1, &token, data ? 6 : 5, attrs);
+  if (v) p->placed[p->n++] = (Placed){v, ir_result(op, 0)};
+  return ir_result(op, 0);
+}
+
+IrValue *pipeline_place_of(const Places *p, const IrValue *v) {
+  v = sched_storage(v);
+  for (int i = 0; i < p->n; i++)
+    if (p->placed[i].value == v) return p->placed[i].tensor;
+  return NULL;
+}
+
+static bool state_placed(const Places *p, const char *name) {
+  for (int i = 0; i < p->n; i++) {
+    const IrOp *op = p->placed[i].tensor->def;
+    if (!strcmp(ir_get_str(op, "role", ""), "state") && !strcmp(ir_get_str(op, "name", ""), name))
+      return true;
+  }
+  return false;
+}
+
+/* Role and name of a kernel result: an output, storage of a state, or a temporary. */
+static void place_result(Places *p, const IrValue *v, int64_t addr) {
+  const IrOp *ret = p->f->body->last;
+  for (int i = 0; i < ret->noperands; i++) {
+    const IrValue *r = ir_operand(ret, i);
+    const IrType *t = r->type;
+    r = sched_storage(r);
+    if (r != v) continue;
+    if (r == ir_operand(ret, i))
+      place(p, v, v->type, "output", p->f->result_names[i], addr, NULL);
+    else { /* the declared shape is the alias's */
+      IrValue *tensor = place(p, NULL, t, "output", p->f->result_names[i], addr, NULL);
+      p->placed[p->n++] = (Placed){v, tensor};
+    }
+    return;
+  }
+  place(p, v, v->type, "temp", v->name, addr, NULL);
+}
+
+bool pipeline_place_all(Places *p) {
+  IrBlock *b = p->f->body;
+  IrModule *m = p->pc->module;
+  int64_t addrs[64];
+  if (!ir_attr(b->last, "dram_bytes")) {
+    diag_error(p->pc->diag, p->f->loc, "E-pipeline",
+               "tensors have no addresses: run the pass 'plan' before 'pipeline'");
+    return false;
+  }
+  const IrAttr *args = ir_attr(b->last, "arg_addrs");
+  for (int i = 0; i < b->nargs; i++)
+    place(p, b->args[i], b->args[i]->type, "input", b->args[i]->name, args->array.items[i]->i,
+          NULL);
+  for (IrOp *op = b->first; op; op = op->next) {
+    const IrValue *r = op->nresults ? &op->results[0] : NULL;
+    if ((op->kind == IR_OP_CONSTANT || op->kind == IR_OP_WEIGHT) && ir_attr(op, "addr")) {
+      const IrData *d = ir_constant_data(r);
+      if (!d) return false;
+      const IrAttr *attr = ir_attr(op, "data");
+      if (!attr || attr->data != d) attr = ir_attr_data_of(m, d);
+      place(p, r, r->type, "const", r->name, ir_get_int(op, "addr", 0), attr);
+    } else if (op->kind == IR_OP_STATE) {
+      place(p, r, r->type, "state", ir_get_str(op, "name", ""), ir_get_int(op, "addr", 0),
+            ir_attr(op, "data"));
+    } else if (op->kind == IR_OP_KERNEL) {
+      if (ir_get_ints(op, "addrs", addrs, 64) != op->nresults) {
+        diag_error(p->pc->diag, op->loc, "E-pipeline",
+                   "a kernel has no addresses: run the pass 'plan' after 'tile'");
+        return false;
+      }
+      for (int i = 0; i < op->nresults; i++) place_result(p, &op->results[i], addrs[i]);
+    } else if (op->kind == IR_OP_STATE_WRITE && !state_placed(p, ir_get_str(op, "name", ""))) {
+      place(p, NULL, ir_operand(op, 0)->type, "state", ir_get_str(op, "name", ""),
+            ir_get_int(op, "addr", 0), NULL);
+    }
+  }
+  return true;
+}
