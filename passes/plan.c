@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define uthash_malloc(size) mem_alloc(size)
+#define uthash_free(p, size) mem_free(p)
+#include <uthash.h>
+
 enum { ALIGN = 64 };
 
 typedef struct {
@@ -21,11 +25,18 @@ typedef struct {
   SrcLoc loc;
 } Item;
 
+typedef struct Position {
+  const IrOp *op;
+  int at;
+  UT_hash_handle hh;
+} Position;
+
 typedef struct {
   PassContext *pc;
   IrFunc *f;
-  int64_t top; /* first address above the fixed tensors */
-  int64_t end; /* first address above everything */
+  Position *positions; /* of every op, by op */
+  int64_t top;         /* first address above the fixed tensors */
+  int64_t end;         /* first address above everything */
   Temp *temps;
   int ntemps;
   Item *items;
@@ -79,16 +90,27 @@ static void place_inputs_constants_states(Plan *p) {
   }
 }
 
-static int position_of(const IrOp *op) {
-  int n = 0;
-  for (const IrOp *o = op->parent->first; o != op; o = o->next) n++;
-  return n;
+/* Numbers the function's ops in their order. */
+static void number_ops(Plan *p, int n) {
+  Position *at = ARENA_ARRAY(p->pc->scratch, Position, n + 1);
+  int i = 0;
+  for (const IrOp *op = p->f->body->first; op; op = op->next, i++) {
+    at[i].op = op;
+    at[i].at = i;
+    HASH_ADD_PTR(p->positions, op, &at[i]);
+  }
 }
 
-static int last_use(const IrValue *v) {
-  int last = position_of(v->def);
+static int position_of(const Plan *p, const IrOp *op) {
+  Position *found;
+  HASH_FIND_PTR(p->positions, &op, found);
+  return found ? found->at : 0;
+}
+
+static int last_use(const Plan *p, const IrValue *v) {
+  int last = position_of(p, v->def);
   for (const IrUse *u = v->uses; u; u = u->next) {
-    int at = ir_is(u->op, IR_OP_RESHAPE) ? last_use(&u->op->results[0]) : position_of(u->op);
+    int at = ir_is(u->op, IR_OP_RESHAPE) ? last_use(p, &u->op->results[0]) : position_of(p, u->op);
     if (at > last) last = at;
   }
   return last;
@@ -109,26 +131,31 @@ static int64_t first_fit(const Plan *p, const Temp *t) {
   return addr;
 }
 
-/* The output or written state a kernel result is, or NULL for a temporary. */
-static bool fixed_result(Plan *p, const IrValue *v, int64_t *addr) {
-  for (IrOp *op = p->f->body->first; op; op = op->next) {
-    if (op->kind != IR_OP_STATE_WRITE && op->kind != IR_OP_RETURN) continue;
-    for (int i = 0; i < op->noperands; i++) {
-      if (sched_storage(ir_operand(op, i)) != v) continue;
-      if (op->kind == IR_OP_RETURN) {
-        const char *name = i < p->f->nresults ? p->f->result_names[i] : NULL;
-        *addr = place_fixed(p, "output", name, ir_type_bytes(v->type), v->def->loc);
-        return true;
-      }
-      IrOp *state = state_op(p, ir_get_str(op, "name", ""), NULL);
-      *addr = state ? ir_get_int(state, "addr", 0)
-                    : place_fixed(p, "state", ir_get_str(op, "name", ""), ir_type_bytes(v->type),
-                                  op->loc);
-      set_addr(p, op, *addr);
-      return true;
-    }
+/* Where v is returned or written to a state, also behind reshapes; NULL for a temporary. */
+static const IrUse *fixed_use(const IrValue *v) {
+  for (const IrUse *u = v->uses; u; u = u->next) {
+    if (u->op->kind == IR_OP_STATE_WRITE || u->op->kind == IR_OP_RETURN) return u;
+    const IrUse *behind = ir_is(u->op, IR_OP_RESHAPE) ? fixed_use(&u->op->results[0]) : NULL;
+    if (behind) return behind;
   }
-  return false;
+  return NULL;
+}
+
+/* Places the output or written state a kernel result is; false for a temporary. */
+static bool fixed_result(Plan *p, const IrValue *v, int64_t *addr) {
+  const IrUse *u = fixed_use(v);
+  if (!u) return false;
+  int64_t bytes = ir_type_bytes(v->type);
+  if (u->op->kind == IR_OP_RETURN) {
+    const char *name = u->index < p->f->nresults ? p->f->result_names[u->index] : NULL;
+    *addr = place_fixed(p, "output", name, bytes, v->def->loc);
+    return true;
+  }
+  const char *name = ir_get_str(u->op, "name", "");
+  IrOp *state = state_op(p, name, NULL);
+  *addr = state ? ir_get_int(state, "addr", 0) : place_fixed(p, "state", name, bytes, u->op->loc);
+  set_addr(p, u->op, *addr);
+  return true;
 }
 
 static void place_results(Plan *p) {
@@ -146,8 +173,8 @@ static void place_results(Plan *p) {
         } else if (addrs[r] < 0) {
           Temp t = {.value = &op->results[r],
                     .bytes = round_up(ir_type_bytes(op->results[r].type), ALIGN),
-                    .from = position_of(op),
-                    .to = last_use(&op->results[r])};
+                    .from = position_of(p, op),
+                    .to = last_use(p, &op->results[r])};
           addrs[r] = t.addr = first_fit(p, &t);
           if (t.addr + t.bytes > p->end) p->end = t.addr + t.bytes;
           p->temps[p->ntemps++] = t;
@@ -198,8 +225,10 @@ static PassStatus run(PassContext *pc, IrFunc *f) {
   for (IrOp *op = f->body->first; op; op = op->next) n += op->nresults + 1;
   p.temps = ARENA_ARRAY(pc->scratch, Temp, n + 1);
   p.items = ARENA_ARRAY(pc->scratch, Item, n + 1);
+  number_ops(&p, n);
   place_inputs_constants_states(&p);
   place_results(&p);
+  HASH_CLEAR(hh, p.positions);
   ir_set_attr(f->body->last, "dram_bytes", ir_attr_int(pc->module, p.end));
   pass_count(pc, "DRAM bytes", p.end);
   return p.end > pc->machine->dram_bytes ? too_large(&p) : PASS_OK;
