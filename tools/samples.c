@@ -313,12 +313,11 @@ static bool convert(SampleSet *s, int i, void *to, const void *from, size_t n) {
   bool fits = to_float ? !from_float : t->dtype == p->dtype;
   for (size_t k = 0; k < n && !fits; k++) {
     double v = dtype_get(t->dtype, from, k), w = dtype_get(p->dtype, to, k);
-    if (to_float ? isfinite(w) : v == w) continue;
-    return input_error(s, "input '%s': '%s' holds %g, which %s", p->name,
-                       tensor_file_path(s->inputs[i].file), v,
-                       !isfinite(v) ? "is not a finite number"
-                       : to_float   ? "is too large for the declared type"
-                                    : "does not fit the declared integer type");
+    /* infinities and NaN are values, as in masks; becoming one is not */
+    if (to_float ? isfinite(w) || !isfinite(v) : v == w) continue;
+    return input_error(
+        s, "input '%s': '%s' holds %g, which %s", p->name, tensor_file_path(s->inputs[i].file), v,
+        to_float ? "is too large for the declared type" : "does not fit the declared integer type");
   }
   return true;
 }
