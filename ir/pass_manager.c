@@ -2,6 +2,8 @@
 #include "ir/pm.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
 #include <string.h>
 
 PassManager *pass_manager_new(IrModule *m, const struct MachineDesc *machine) {
@@ -200,6 +202,12 @@ bool pass_manager_load_plugin(PassManager *pm, const char *path) {
   void *symbol = dlsym(handle, NPU_PLUGIN_SYMBOL);
   if (!symbol)
     return plugin_fail(pm, path, handle, "not a pass plugin: it has no symbol " NPU_PLUGIN_SYMBOL);
+  Dl_info info;
+  const ElfW(Sym) *row = NULL;
+  if (!dladdr1(symbol, &info, (void **)&row, RTLD_DL_SYMENT) || !row ||
+      ELF64_ST_TYPE(row->st_info) != STT_FUNC)
+    return plugin_fail(pm, path, handle,
+                       "not a pass plugin: " NPU_PLUGIN_SYMBOL " is not a function");
   NpuPluginEntry entry;
   memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from object to function pointer */
   const NpuPlugin *plugin = entry();

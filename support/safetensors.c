@@ -135,6 +135,8 @@ bool safetensors_read(TensorFile *f) {
                              "truncated or no .safetensors file",
                              (unsigned long long)length, f->size);
   const char *text = (const char *)f->data + 8, *end = NULL;
+  if (memmem(text, (size_t)length, "\\u0000", 6))
+    return tensor_file_error(f, "the header has a name with a NUL character; rename the tensor");
   cJSON *root = cJSON_ParseWithLengthOpts(text, (size_t)length, &end, false);
   bool ok;
   size_t used = root ? (size_t)(end - text) : 0;

@@ -366,6 +366,8 @@ static void test_plugin_errors(void **state) {
   assert_true(reported(t, "E-plugin", "no_such_plugin.so"));
   assert_false(pass_manager_load_plugin(t->pm, PLUGIN_OLD));
   assert_true(reported(t, "E-plugin", "built for another version of ir/pass.h; rebuild it"));
+  assert_false(pass_manager_load_plugin(t->pm, PLUGIN_DATA));
+  assert_true(reported(t, "E-plugin", "npu_plugin is not a function"));
   assert_int_equal(pass_manager_count(t->pm), NPU_COUNTOF(rows));
 }
 

@@ -33,7 +33,12 @@ static const Pass pass = {.abi = PLUGIN_ABI,
 static const Pass *const passes[] = {&pass, NULL};
 static const NpuPlugin plugin = {PLUGIN_ABI, sizeof(NpuPlugin), passes};
 
+#ifdef PLUGIN_DATA
+extern const NpuPlugin *const npu_plugin;
+const NpuPlugin *const npu_plugin = &plugin;
+#else
 const NpuPlugin *npu_plugin(void);
 const NpuPlugin *npu_plugin(void) {
   return &plugin;
 }
+#endif

@@ -112,6 +112,8 @@ static void safetensors_lies_are_refused(void **state) {
                       "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",
                       2, "twice");
   safetensors_refused("{\"x\":[]}", 0, "not an object");
+  safetensors_refused("{\"w\\u0000x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+                      "NUL character");
   safetensors_refused("{\"x\":", 0, "not a JSON object");
   safetensors_refused("{\"x\":{\"dtype\":\"U8\"}}", 0, "shape");
   StrBuf b = safetensors("{}", 0);
