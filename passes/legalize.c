@@ -140,26 +140,36 @@ const IrOp *legalize_missing(PassContext *pc, IrFunc *f) {
  * ------------------------------------------------------------------------------------------------
  */
 
-static IrValue *iota_table(IrFunc *f, int64_t n, IrOp *before) {
-  for (IrOp *op = f->body->first; op; op = op->next)
-    if (op->kind == IR_OP_CONSTANT && ir_get_int(op, "iota", 0) == n && op_precedes(op, before))
-      return ir_result(op, 0);
+/* The table 0, 1, 2, ... that every position of f is read from: as long as the longest dimension
+ * asks for. NULL when no body asks. */
+static IrValue *iota_table(IrFunc *f) {
+  int64_t n = 0;
+  for (IrOp *k = f->body->first; k; k = k->next) {
+    IrKernel info;
+    if (k->kind != IR_OP_KERNEL) continue;
+    ir_kernel_read(k, &info);
+    for (IrOp *op = k->region->first; op; op = op->next) {
+      if (op->kind != IR_OP_INDEX) continue;
+      int64_t extent = info.extent[ir_get_int(op, "dim", 0)];
+      n = extent > n ? extent : n;
+    }
+  }
+  if (n == 0) return NULL;
   IrBuilder b = ir_builder_before(f->body->first);
   void *bytes;
   const IrAttr *data = ir_attr_data_new(b.m, ir_type_tensor(b.m, DT_S32, 1, &n), &bytes);
   for (int64_t i = 0; i < n; i++) ((int32_t *)bytes)[i] = (int32_t)i;
-  IrValue *v = ir_build_constant(&b, data);
-  ir_set_attr(v->def, "iota", ir_attr_int(b.m, n));
-  return v;
+  return ir_build_constant(&b, data);
 }
 
 /* Appends an operand with its map and pad to a kernel; the new block argument is returned. */
-static IrValue *add_kernel_operand(IrOp *k, IrValue *v, const IrMap *map) {
+static IrValue *add_kernel_operand(PassContext *pc, IrOp *k, IrValue *v, const IrMap *map) {
   IrModule *m = ir_op_module(k);
   static const char *const lists[] = {"in_maps", "pads"};
   for (int i = 0; i < 2; i++) {
-    const IrAttr *old = ir_attr(k, lists[i]), *items[64];
+    const IrAttr *old = ir_attr(k, lists[i]);
     size_t n = old->array.n;
+    const IrAttr **items = ARENA_ARRAY(pc->scratch, const IrAttr *, n + 1);
     memcpy(items, old->array.items, n * sizeof *items);
     items[n++] = i == 0 ? ir_attr_map(m, map) : ir_attr_str(m, "none");
     ir_set_attr(k, lists[i], ir_attr_array(m, items, n));
@@ -168,9 +178,7 @@ static IrValue *add_kernel_operand(IrOp *k, IrValue *v, const IrMap *map) {
   return ir_block_add_arg(k->region, ir_type_scalar(m, v->type->dtype), NULL);
 }
 
-static void index_to_operand(PassContext *pc, IrFunc *f, IrOp *k) {
-  IrKernel info;
-  ir_kernel_read(k, &info);
+static void index_to_operand(PassContext *pc, IrOp *k, IrValue *table) {
   IrValue *arg_of[IR_MAX_DIMS] = {NULL};
   for (IrOp *op = k->region->first, *next; op; op = next) {
     next = op->next;
@@ -179,7 +187,7 @@ static void index_to_operand(PassContext *pc, IrFunc *f, IrOp *k) {
     if (!arg_of[dim]) {
       IrMap map = ir_map_zero(1);
       ir_map_dim(&map, 0, (int)dim, 1);
-      arg_of[dim] = add_kernel_operand(k, iota_table(f, info.extent[dim], k), &map);
+      arg_of[dim] = add_kernel_operand(pc, k, table, &map);
     }
     ir_replace_all_uses(ir_result(op, 0), arg_of[dim]);
     ir_op_erase(op);
@@ -188,8 +196,9 @@ static void index_to_operand(PassContext *pc, IrFunc *f, IrOp *k) {
 }
 
 static PassStatus run(PassContext *pc, IrFunc *f) {
-  for (IrOp *op = f->body->first; op; op = op->next)
-    if (op->kind == IR_OP_KERNEL && !ir_attr(op, "tile")) index_to_operand(pc, f, op);
+  IrValue *table = iota_table(f);
+  for (IrOp *op = f->body->first; op && table; op = op->next)
+    if (op->kind == IR_OP_KERNEL) index_to_operand(pc, op, table);
   own_storage(pc, f);
   return PASS_OK;
 }
