@@ -99,6 +99,7 @@ typedef struct Lower {
   StateVar *states, **last_state;
   Weights weights;
   int64_t ops, iterations;
+  int64_t initializers; /* so far: the next one's seed unless it names its own */
   int depth, loops;
   bool stopped; /* a limit was reached: nothing more is lowered or reported */
 } Lower;

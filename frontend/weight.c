@@ -329,6 +329,16 @@ static bool initializer_arg(Lower *l, int k, const Node *arg, IrAttrInit *out) {
   return true;
 }
 
+static bool takes_seed(int k) {
+  return initializers[k].args[0] && strcmp(initializers[k].args[0], "seed") == 0;
+}
+
+static bool has_seed(const IrAttrInit *attrs, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(attrs[i].name, "seed") == 0) return true;
+  return false;
+}
+
 static Value initialized(Lower *l, const Node *n, const IrType *type) {
   const Node *init = n->b;
   IrAttrInit attrs[8];
@@ -355,6 +365,9 @@ static Value initialized(Lower *l, const Node *n, const IrType *type) {
     attrs[count++] = a;
   }
   if (!ok || !type) return value_poison();
+  int64_t number = l->initializers++;
+  if (takes_seed(k) && !has_seed(attrs, count))
+    attrs[count++] = (IrAttrInit){"seed", ir_attr_int(l->m, number)};
   StrBuf text = {0};
   ir_type_print(&text, type);
   attrs[count++] = (IrAttrInit){"type", ir_attr_str(l->m, text.data)};
