@@ -137,6 +137,11 @@ static void put_real(StrBuf *b, const char *text) {
   if (!strpbrk(text, ".e")) strbuf_puts(b, ".0");
 }
 
+/* 4e+01 is 40: numbers a person writes without an exponent are printed without one. */
+static void plain_integer(char *text, size_t size, double v) {
+  if (strchr(text, 'e') && fabs(v) >= 1 && fabs(v) < 1e9) snprintf(text, size, "%.0f", v);
+}
+
 void strbuf_float(StrBuf *b, float f) {
   if (put_special(b, (double)f)) return;
   char text[40];
@@ -144,6 +149,7 @@ void strbuf_float(StrBuf *b, float f) {
     snprintf(text, sizeof text, "%.*g", digits, (double)f);
     if (strtof(text, NULL) == f) break;
   }
+  plain_integer(text, sizeof text, (double)f);
   put_real(b, text);
 }
 
@@ -154,6 +160,7 @@ void strbuf_double(StrBuf *b, double d) {
     snprintf(text, sizeof text, "%.*g", digits, d);
     if (strtod(text, NULL) == d) break;
   }
+  plain_integer(text, sizeof text, d);
   put_real(b, text);
 }
 
