@@ -29,6 +29,7 @@ static const struct {
     {simplify_cast, "casts removed"},
     {simplify_repeated, "repetitions removed"},
     {simplify_reshape, "reshapes merged"},
+    {sink_reshape, "reshapes moved behind elementwise ops"},
     {simplify_transpose, "transposes merged"},
     {simplify_slice, "slices merged"},
     {simplify_no_move, "rearrangements without effect"},

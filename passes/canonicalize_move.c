@@ -22,6 +22,20 @@ bool simplify_reshape(IrOp *op) {
   return true;
 }
 
+/* f(reshape(x)) is reshape(f(x)) for elementwise f of one operand: f then stands beside what made
+ * x, and can join its kernel. */
+bool sink_reshape(IrOp *op) {
+  if (op->noperands != 1 || op->nresults != 1 || !ir_has_trait(op, IR_ELEMENTWISE)) return false;
+  IrValue *x = ir_operand(op, 0);
+  if (!ir_is(x->def, IR_OP_RESHAPE) || !ir_has_one_use(x)) return false;
+  IrValue *source = ir_operand(x->def, 0);
+  IrBuilder b = ir_builder_before(op);
+  const IrType *t = ir_type_with_dtype(b.m, source->type, op->results[0].type->dtype);
+  IrOp *moved = ir_build_typed(&b, op->kind, 1, &source, 1, &t, 0, NULL);
+  for (int i = 0; i < op->nattrs; i++) ir_set_attr(moved, op->attrs[i].name, op->attrs[i].value);
+  return replace_with(op, build_reshape(op, ir_result(moved, 0), op->results[0].type));
+}
+
 /* Moving only axes of extent 1 keeps the order of the elements. */
 static bool keeps_order(const IrType *x, const int64_t *perm) {
   int64_t last = -1;
