@@ -260,6 +260,7 @@ IrOp *ir_op_clone(IrModule *m, const IrOp *op, IrValue *(*map)(void *user, IrVal
 const IrAttr *ir_attr(const IrOp *op,
                       const char *name); /* NULL when absent; name need not be interned */
 void ir_set_attr(IrOp *op, const char *name, const IrAttr *value); /* value NULL removes */
+bool ir_same_attrs(const IrOp *a, const IrOp *b); /* the same names with the same values */
 int64_t ir_get_int(const IrOp *op, const char *name, int64_t otherwise);
 double ir_get_float(const IrOp *op, const char *name,
                     double otherwise); /* accepts an int attribute */

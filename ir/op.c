@@ -205,3 +205,11 @@ void ir_op_erase(IrOp *op) {
   ir_op_unlink(op);
   for (int i = 0; i < op->noperands; i++) use_unlink(&op->operands[i]);
 }
+
+bool ir_same_attrs(const IrOp *a, const IrOp *b) {
+  if (a->nattrs != b->nattrs) return false;
+  for (int i = 0; i < a->nattrs; i++)
+    if (a->attrs[i].name != b->attrs[i].name || a->attrs[i].value != b->attrs[i].value)
+      return false;
+  return true;
+}

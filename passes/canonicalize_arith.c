@@ -43,20 +43,12 @@ bool simplify_cast(IrOp *op) {
   return true;
 }
 
-static bool same_attrs(const IrOp *a, const IrOp *b) {
-  if (a->nattrs != b->nattrs) return false;
-  for (int i = 0; i < a->nattrs; i++)
-    if (a->attrs[i].name != b->attrs[i].name || a->attrs[i].value != b->attrs[i].value)
-      return false;
-  return true;
-}
-
 /* f(f(x)) with f idempotent; also relu after what is never negative. */
 bool simplify_repeated(IrOp *op) {
   if (op->noperands != 1 || !ir_operand(op, 0)->def) return false;
   const IrOp *inner = ir_operand(op, 0)->def;
   bool repeated =
-      ir_has_trait(op, IR_IDEMPOTENT) && inner->kind == op->kind && same_attrs(op, inner);
+      ir_has_trait(op, IR_IDEMPOTENT) && inner->kind == op->kind && ir_same_attrs(op, inner);
   bool positive =
       op->kind == IR_OP_RELU && (inner->kind == IR_OP_RELU6 || inner->kind == IR_OP_SIGMOID);
   if (!repeated && !positive) return false;

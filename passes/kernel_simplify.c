@@ -3,20 +3,12 @@
 #include "passes/kernel_edit.h"
 #include <string.h>
 
-static bool same_attrs(const IrOp *a, const IrOp *b) {
-  if (a->nattrs != b->nattrs) return false;
-  for (int i = 0; i < a->nattrs; i++)
-    if (a->attrs[i].name != b->attrs[i].name || a->attrs[i].value != b->attrs[i].value)
-      return false;
-  return true;
-}
-
 static bool same_scalar(const IrOp *a, const IrOp *b) {
   if (a->kind != b->kind || a->noperands != b->noperands || a->nresults != 1) return false;
   if (a->results[0].type != b->results[0].type) return false;
   for (int i = 0; i < a->noperands; i++)
     if (ir_operand(a, i) != ir_operand(b, i)) return false;
-  return same_attrs(a, b);
+  return ir_same_attrs(a, b);
 }
 
 static bool merge_equal(IrOp *op) {

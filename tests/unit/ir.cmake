@@ -1,5 +1,6 @@
 npu_unit_test(ir npu_ir)
-target_compile_definitions(test_ir PRIVATE SCRATCH="${CMAKE_CURRENT_BINARY_DIR}")
+npu_unit_test(ir_data npu_ir)
+target_compile_definitions(test_ir_data PRIVATE SCRATCH="${CMAKE_CURRENT_BINARY_DIR}")
 npu_unit_test(pass_manager npu_ir)
 
 # A plugin as a user writes one: linked against nothing. The second claims another ABI, the third's symbol is data: both
