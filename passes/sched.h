@@ -145,6 +145,9 @@ bool sched_mxu(const KernelInfo *ki, const Schedule *s, const MachineDesc *m, Mx
                const char **why);
 /* ACC as a block: dim_stride in 32-bit words. */
 void sched_acc_block(const Mxu *mx, const MachineDesc *m, Block *out);
+/* Whether tiles and planes may reach past the end of a contraction dimension: one factor must read
+ * as zero there and the other as something finite. */
+bool sched_may_round(const KernelInfo *ki, int dim);
 /* Column dimension for a choice of streamed factor, or -1. */
 int sched_column_dim(const KernelInfo *ki, int stream);
 

@@ -2,6 +2,7 @@
  * become sequencer loops around it. Neighbouring dimensions that every stream walks as one are
  * merged. */
 #include "passes/sched.h"
+#include <math.h>
 #include <string.h>
 
 /* Elements of a tile that exist: a rounded-up tile of a short dimension has fewer. */
@@ -35,6 +36,33 @@ int sched_column_dim(const KernelInfo *ki, int stream) {
         (best < 0 || ki->k.extent[d] > ki->k.extent[best]))
       best = d;
   return best;
+}
+
+/* Does the operand read outside its tensor for every index of dim from its extent on? */
+static bool ends_with(const KernelInfo *ki, int operand, int dim) {
+  const IrMap *map = ir_kernel_in_map(ki->op, operand);
+  const IrType *t = ir_operand(ki->op, operand)->type;
+  for (int a = 0; a < map->rank; a++) {
+    const IrAffine *x = &map->axis[a];
+    bool alone = x->coef[dim] != 0;
+    for (int d = 0; d < ki->k.ndims; d++) alone = alone && (d == dim || x->coef[d] == 0);
+    int64_t past = x->cst + x->coef[dim] * ki->k.extent[dim];
+    if (alone && (x->coef[dim] > 0 ? past >= t->shape[a] : past < 0)) return true;
+  }
+  return false;
+}
+
+bool sched_may_round(const KernelInfo *ki, int dim) {
+  const Step *st = &ki->step[ki->mxu_step];
+  bool zero[2], finite[2];
+  for (int i = 0; i < 2; i++) {
+    double pad = 0;
+    bool outside = ends_with(ki, st->factor[i], dim);
+    if (!ir_kernel_pad(ki->op, st->factor[i], &pad)) pad = 0;
+    zero[i] = outside && pad == 0;
+    finite[i] = ki->store[st->factor[i]].dtype == DT_S8 || (outside && isfinite(pad));
+  }
+  return (zero[0] && finite[1]) || (zero[1] && finite[0]);
 }
 
 static void around(Mxu *mx, int64_t trip, int64_t x, int64_t w, int64_t acc, bool reduction) {
@@ -105,6 +133,9 @@ static bool cut_contraction(const KernelInfo *ki, const Schedule *s, uint32_t re
   } l[IR_MAX_DIMS];
   n = sorted_dims(ki, s, red, x->dim_stride, dims);
   for (int i = 0; i < n; i++) { /* blocks of the contraction, outermost first */
+    *why = "contraction tiles that end where the contraction does";
+    if (ki->k.extent[dims[i]] % sched_tile(ki, s, dims[i]) && !sched_may_round(ki, dims[i]))
+      return false;
     int64_t kb = s->block[dims[i]] > 0 ? s->block[dims[i]] : 1;
     around(mx, sched_tile(ki, s, dims[i]) / kb, x->dim_stride[dims[i]] * kb,
            w->dim_stride[dims[i]] * kb, 0, true);

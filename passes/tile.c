@@ -153,6 +153,7 @@ static void set_blocks(const KernelInfo *ki, const MachineDesc *m, Schedule *s) 
         left &= ~(1u << d);
         int64_t extent = ki->k.extent[d], most = extent < room ? extent : room;
         s->block[d] = ceil_div(extent, ceil_div(extent, most));
+        while (extent % s->block[d] && !sched_may_round(ki, d)) s->block[d]--;
         room = s->block[d] == extent ? room / extent : 1;
       }
     }

@@ -6,8 +6,8 @@
  *
  * Values with no float sum in their past must agree bit for bit. The others may differ as sums in
  * another order do, times what the operators after them make of it: 2^-13 of the largest element in
- * the model's own types, and 2^-6 of it, two steps of s8, where rounding can fall to the other side; the
- * generator keeps operators that amplify without bound out. */
+ * the model's own types, and 2^-6 of it, two steps of s8, where rounding can fall to the other
+ * side; the generator keeps operators that amplify without bound out. */
 #include "tests/e2e/diff.h"
 #include "tests/fuzz/graph_gen.h"
 #include <getopt.h>
