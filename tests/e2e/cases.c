@@ -396,6 +396,13 @@ const Case e2e_cases[] = {
      .weights = "w1=11,3,3,3 b1=11 w2=11,11,3,3 b2=11 w3=17,11,3,3 b3=17 w4=10,17*S/8*S/8 b4=10",
      .shapes = {"N=1 S=16", "N=2 S=24"},
      .flags = CASE_STATIC},
+    /* contractions whose factors do not read as zero past their end */
+    {.name = "net-borders",
+     .in = "a: s8[M, 40], b: s8[40, 7], c: s8[M, K]",
+     .out = "y: s32[M, M], z: s32[M, 7]",
+     .body = "p = pad(c, [[0, 0], [0, 2]], value = 3)\n"
+             "return p @ p', a[:, 0:K] @ b[0:K, :]",
+     .shapes = {"M=9 K=15", "M=3 K=23"}},
     {.name = "net-attention",
      .in = "x: f32[T, D]",
      .out = "y: f32[T, D]",
