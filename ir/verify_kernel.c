@@ -181,7 +181,7 @@ static bool check_body_args(Verifier *v, const IrOp *op) {
   return true;
 }
 
-static void check_body_op(Verifier *v, const IrOp *kernel, const IrOp *op, const IrKernel *k) {
+static void check_body_op(Verifier *v, const IrOp *op, const IrKernel *k) {
   if (op->kind == IR_OP_INDEX) {
     int64_t dim = ir_get_int(op, "dim", -1);
     if (dim < 0 || dim >= k->ndims)
@@ -191,17 +191,10 @@ static void check_body_op(Verifier *v, const IrOp *kernel, const IrOp *op, const
   if (op->kind != IR_OP_REDUCE) return;
   int64_t over[IR_MAX_DIMS];
   int n = ir_get_ints(op, "over", over, IR_MAX_DIMS);
-  uint32_t dims = ir_scalar_dims(kernel, ir_operand(op, 0));
-  for (int i = 0; i < n; i++) {
+  for (int i = 0; i < n; i++)
     if (over[i] >= k->ndims)
       verify_fail(v, op, "E-kernel", "over names dimension %lld, but the kernel has %d",
                   (long long)over[i], k->ndims);
-    else if (!(dims >> over[i] & 1))
-      verify_fail(v, op, "E-kernel",
-                  "the operand does not vary over dimension %s, so there is nothing to "
-                  "reduce; drop it from over",
-                  k->name[over[i]]);
-  }
 }
 
 static void check_yield(Verifier *v, const IrOp *kernel, const IrKernel *k) {
@@ -230,7 +223,7 @@ static void check_yield(Verifier *v, const IrOp *kernel, const IrKernel *k) {
 void verify_kernel(Verifier *v, const IrOp *op) {
   IrKernel k;
   if (!check_dims(v, op, &k) || !check_maps(v, op, &k) || !check_body_args(v, op)) return;
-  for (const IrOp *o = op->region->first; o; o = o->next) check_body_op(v, op, o, &k);
+  for (const IrOp *o = op->region->first; o; o = o->next) check_body_op(v, o, &k);
   if (v->ok) check_yield(v, op, &k);
 }
 

@@ -7,6 +7,7 @@ static const char *const mode_names[] = {"fast", "timed", "check"};
 void diff_init(Diff *d) {
   *d = (Diff){.runs = 1, .arena = arena_new()};
   npucc_options_init(&d->options);
+  d->options.run.verify_each = true;
 }
 
 void diff_free(Diff *d) {
