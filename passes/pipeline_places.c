@@ -42,29 +42,37 @@ static bool state_placed(const Places *p, const char *name) {
   return false;
 }
 
-/* Role and name of a kernel result: an output, storage of a state, or a temporary. */
-static void place_result(Places *p, const IrValue *v, int64_t addr) {
+/* Address of result i of a kernel, which `plan` chose. */
+static bool result_addr(const Places *p, const IrOp *kernel, int i, int64_t *addr) {
+  int64_t addrs[64];
+  if (ir_get_ints(kernel, "addrs", addrs, 64) != kernel->nresults) {
+    diag_error(p->pc->diag, kernel->loc, "E-pipeline",
+               "a kernel has no addresses: run the pass 'plan' after 'tile'");
+    return false;
+  }
+  *addr = addrs[i];
+  return true;
+}
+
+/* In the order of the function's results, which is the order in which a program shows them. */
+static bool place_outputs(Places *p) {
   const IrOp *ret = p->f->body->last;
   for (int i = 0; i < ret->noperands; i++) {
-    const IrValue *r = ir_operand(ret, i);
-    const IrType *t = r->type;
-    r = sched_storage(r);
-    if (r != v) continue;
-    if (r == ir_operand(ret, i))
-      place(p, v, v->type, "output", p->f->result_names[i], addr, NULL);
-    else { /* the declared shape is the alias's */
-      IrValue *tensor = place(p, NULL, t, "output", p->f->result_names[i], addr, NULL);
-      p->placed[p->n++] = (Placed){v, tensor};
-    }
-    return;
+    const IrValue *r = ir_operand(ret, i), *v = sched_storage(r);
+    int64_t addr;
+    if (!ir_is(v->def, IR_OP_KERNEL)) continue;
+    if (!result_addr(p, v->def, v->index, &addr)) return false;
+    /* An alias has the declared shape, the kernel's result the layout. */
+    IrValue *tensor =
+        place(p, r == v ? v : NULL, r->type, "output", p->f->result_names[i], addr, NULL);
+    if (r != v) p->placed[p->n++] = (Placed){v, tensor};
   }
-  place(p, v, v->type, "temp", v->name, addr, NULL);
+  return true;
 }
 
 bool pipeline_place_all(Places *p) {
   IrBlock *b = p->f->body;
   IrModule *m = p->pc->module;
-  int64_t addrs[64];
   if (!ir_attr(b->last, "dram_bytes")) {
     diag_error(p->pc->diag, p->f->loc, "E-pipeline",
                "tensors have no addresses: run the pass 'plan' before 'pipeline'");
@@ -74,6 +82,7 @@ bool pipeline_place_all(Places *p) {
   for (int i = 0; i < b->nargs; i++)
     place(p, b->args[i], b->args[i]->type, "input", b->args[i]->name, args->array.items[i]->i,
           NULL);
+  if (!place_outputs(p)) return false;
   for (IrOp *op = b->first; op; op = op->next) {
     const IrValue *r = op->nresults ? &op->results[0] : NULL;
     if ((op->kind == IR_OP_CONSTANT || op->kind == IR_OP_WEIGHT) && ir_attr(op, "addr")) {
@@ -86,12 +95,12 @@ bool pipeline_place_all(Places *p) {
       place(p, r, r->type, "state", ir_get_str(op, "name", ""), ir_get_int(op, "addr", 0),
             ir_attr(op, "data"));
     } else if (op->kind == IR_OP_KERNEL) {
-      if (ir_get_ints(op, "addrs", addrs, 64) != op->nresults) {
-        diag_error(p->pc->diag, op->loc, "E-pipeline",
-                   "a kernel has no addresses: run the pass 'plan' after 'tile'");
-        return false;
+      for (int i = 0; i < op->nresults; i++) {
+        int64_t addr;
+        if (!result_addr(p, op, i, &addr)) return false;
+        if (!pipeline_place_of(p, &op->results[i]))
+          place(p, &op->results[i], op->results[i].type, "temp", op->results[i].name, addr, NULL);
       }
-      for (int i = 0; i < op->nresults; i++) place_result(p, &op->results[i], addrs[i]);
     } else if (op->kind == IR_OP_STATE_WRITE && !state_placed(p, ir_get_str(op, "name", ""))) {
       place(p, NULL, ir_operand(op, 0)->type, "state", ir_get_str(op, "name", ""),
             ir_get_int(op, "addr", 0), NULL);
