@@ -184,14 +184,10 @@ static IrValue *pow_whole(Nest *n, IrValue *x, int e) {
   return r;
 }
 
-/* exp(b * log(a)), with 0^b made 0, 1 or inf by the sign of b. */
+/* exp(b * log(a)), where log(0) is -inf; 1 for a b of 0, whatever a is. */
 static IrValue *pow_general(Nest *n, IrValue *a, IrValue *b) {
   IrValue *r = nest_un(n, IR_OP_EXP, nest_bin(n, IR_OP_MUL, b, nest_un(n, IR_OP_LOG, a)));
-  IrValue *zero = nest_const(n, DT_F32, 0), *one = nest_const(n, DT_F32, 1);
-  IrValue *inf = nest_const(n, DT_F32, INFINITY);
-  IrValue *of_zero = nest_where(n, nest_bin_const(n, IR_OP_GT, b, 0), zero, inf);
-  r = nest_where(n, nest_bin_const(n, IR_OP_EQ, a, 0), of_zero, r);
-  return nest_where(n, nest_bin_const(n, IR_OP_EQ, b, 0), one, r);
+  return nest_where(n, nest_bin_const(n, IR_OP_EQ, b, 0), nest_const(n, DT_F32, 1), r);
 }
 
 static IrValue *emit_pow(Nest *n, const IrOp *op, IrValue **x) {
@@ -207,8 +203,6 @@ static IrValue *emit_pow(Nest *n, const IrOp *op, IrValue **x) {
   bool whole = isfinite(b) && b == floor(b);
   IrValue *base = whole ? nest_un(n, IR_OP_ABS, x[0]) : x[0];
   IrValue *r = nest_un(n, IR_OP_EXP, nest_bin_const(n, IR_OP_MUL, nest_un(n, IR_OP_LOG, base), b));
-  IrValue *of_zero = nest_const(n, DT_F32, b > 0 ? 0 : INFINITY);
-  r = nest_where(n, nest_bin_const(n, IR_OP_EQ, x[0], 0), of_zero, r);
   if (!whole || fmod(b, 2) == 0) return r;
   return nest_where(n, nest_bin_const(n, IR_OP_LT, x[0], 0), nest_un(n, IR_OP_NEG, r), r);
 }

@@ -88,6 +88,7 @@ static const Case elementwise[] = {
     U(POW, ref_pow, "f32[9] -2:-0.5 f32[] =-65", 1e-4),
     U(POW, ref_pow, "f32[9] 0.1:2 f32[9] -3:3", 1e-4),
     U(POW, ref_pow, "f32[4] =0 f32[4] -3:3", 0),
+    U(POW, ref_pow, "f32[4] =0 f32[4] =nan", 0),
     U(POW, ref_pow, "f32[4] =0 f32[] =1.5", 0),
     U(POW, ref_pow, "f32[9] -2:-0.1 f32[] =1.5", 0),
     U(MIN, ref_min, "f32[5,2] f32[2]", 0),
