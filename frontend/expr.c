@@ -155,7 +155,7 @@ static Value const_binary(Lower *l, Operator op, Value a, Value b, SrcLoc loc) {
   return value_poison();
 }
 
-Value eval_binary_values(Lower *l, Operator op, Value a, Value b, SrcLoc loc) {
+static Value eval_binary_values(Lower *l, Operator op, Value a, Value b, SrcLoc loc) {
   if (a.kind == VALUE_POISON || b.kind == VALUE_POISON || l->stopped) return value_poison();
   if (value_is_const(a) && value_is_const(b)) return const_binary(l, op, a, b, loc);
   Value operands[2] = {a, b};

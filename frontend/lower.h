@@ -142,7 +142,6 @@ bool eval_int(Lower *l, const Node *n, const char *what, int64_t *out);
 Value eval_global(Lower *l, Global *g);
 /* NULL after reporting. */
 const IrType *eval_type(Lower *l, const Node *type, const char *of);
-Value eval_binary_values(Lower *l, Operator op, Value a, Value b, SrcLoc loc);
 /* call.c, function.c, builtin.c, slice.c, weight.c */
 Value eval_call(Lower *l, const Node *n);
 Value call_function(Lower *l, const Node *call, const Global *g);

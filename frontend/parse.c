@@ -6,6 +6,11 @@
 
 #include "frontend/mdl.tab.h"
 
+/* Leaves all ( and [ opened since the last {. */
+static void close_brackets(Parser *p) {
+  while (p->open > 0 && p->stack[p->open - 1].token != '{') p->open--, p->orphans++;
+}
+
 int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p);
 int mdl_yylex_init_extra(Parser *p, void **scanner);
 int mdl_yylex_destroy(void *scanner);
@@ -110,12 +115,8 @@ void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_nam
       diag_note(p->pc->diag, o->loc, "this `%c` is not closed", o->token);
   }
   strbuf_free(&text);
-  parser_close_brackets(p);
+  close_brackets(p);
   suspect_statement(p);
-}
-
-void parser_close_brackets(Parser *p) {
-  while (p->open > 0 && p->stack[p->open - 1].token != '{') p->open--, p->orphans++;
 }
 
 /* ---- line ends ---- */
@@ -263,7 +264,7 @@ static void track_brackets(Parser *p, int token, SrcLoc loc) {
     else
       p->too_deep = true;
   } else if (token == '}') {
-    parser_close_brackets(p);
+    close_brackets(p);
     p->orphans = 0;
     if (p->open > 0) p->open--;
   } else if ((token == ')' || token == ']') && in_brackets(p))
@@ -288,7 +289,7 @@ static bool begins_declaration(int token) {
 /* What is handed on before a declaration: inside a block its `}`, which is missing; then a line's
  * end. */
 static ReadToken end_declaration(Parser *p, ReadToken t) {
-  parser_close_brackets(p);
+  close_brackets(p);
   if (p->open > 0) {
     parser_error(p, t.loc, "expected `}` before this declaration");
     diag_note(p->pc->diag, p->stack[p->open - 1].loc, "this `{` is not closed");
@@ -340,7 +341,7 @@ int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p) {
   p->last_name = token == TOK_NAME ? value->s : NULL;
   p->last = token;
   track_names(p, token);
-  if (token == TOK_MDL_YYerror) suspect_statement(p), parser_close_brackets(p);
+  if (token == TOK_MDL_YYerror) suspect_statement(p), close_brackets(p);
   return token;
 }
 

@@ -54,6 +54,4 @@ void parser_error(Parser *p, SrcLoc loc, const char *fmt, ...) NPU_PRINTF(3, 4);
 Node *parser_text(Parser *p, SrcLoc loc, const char *raw);
 /* A call, from callee (a name, or a name with [compile-time arguments]) and arguments. */
 Node *parser_call(Parser *p, Node *callee, NodeList args, SrcLoc loc);
-/* Leaves all ( and [ opened since the last {. */
-void parser_close_brackets(Parser *p);
 #endif

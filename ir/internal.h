@@ -66,8 +66,6 @@ bool signature_check(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands,
 
 IrBlock *block_new(IrModule *m, IrFunc *f, IrOp *owner);
 IrModule *block_module(const IrBlock *b);
-void use_link(IrUse *u, IrValue *v);
-void use_unlink(IrUse *u);
 
 /* Whether the names of a kernel's `dims` can stand in printed maps (identifiers, distinct, not like
  * d3). Fills names[0..count) and returns count, or -1. */

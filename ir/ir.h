@@ -414,7 +414,6 @@ IrModule *ir_parse(const char *text, size_t len, const char *label, DiagEngine *
 /* Structure, types, levels, dominance, signatures, kernel form. Reports each problem located; true
  * if none. */
 bool ir_verify(IrModule *m);
-uint64_t ir_hash(const IrModule *m);               /* of the printed structure */
 void ir_print_dot(const IrModule *m, StrBuf *out); /* graphviz */
 
 /* ---- passes

@@ -7,7 +7,7 @@
 /* ---- use lists
  * ----------------------------------------------------------------------------------- */
 
-void use_link(IrUse *u, IrValue *v) {
+static void use_link(IrUse *u, IrValue *v) {
   u->value = v;
   u->prev = NULL;
   u->next = v ? v->uses : NULL;
@@ -15,7 +15,7 @@ void use_link(IrUse *u, IrValue *v) {
   if (v) v->uses = u;
 }
 
-void use_unlink(IrUse *u) {
+static void use_unlink(IrUse *u) {
   if (!u->value) return;
   if (u->prev)
     u->prev->next = u->next;

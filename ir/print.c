@@ -285,12 +285,3 @@ void ir_print_op(const IrModule *m, const IrOp *op, StrBuf *out) {
   print_op(&p, op, false);
   printer_free(&p);
 }
-
-uint64_t ir_hash(const IrModule *m) {
-  StrBuf text = {0};
-  ir_print(m, &text, true);
-  uint64_t h = 14695981039346656037u; /* FNV-1a */
-  for (size_t i = 0; i < text.len; i++) h = (h ^ (uint8_t)text.data[i]) * 1099511628211u;
-  strbuf_free(&text);
-  return h;
-}

@@ -214,7 +214,8 @@ static void canonical(const IsaDesc *d, IsaDesc *out) {
   }
 }
 
-bool isa_desc_wellformed(const IsaDesc *d, const char **why) {
+/* Bytes the kind does not define are zero and the small header fields are in range. */
+static bool wellformed(const IsaDesc *d, const char **why) {
   switch (d->kind) {
   case DESC_DMA:
     if (d->rank < 1 || d->rank > 5) return refuse(why, "rank of a DMA box is 1..5");
@@ -259,7 +260,7 @@ static bool product_within(const uint32_t *v, unsigned n, int64_t limit) {
 }
 
 bool isa_desc_check(const IsaDesc *d, const MachineDesc *m, const char **why) {
-  if (!isa_desc_wellformed(d, why)) return false;
+  if (!wellformed(d, why)) return false;
   const int64_t many = (int64_t)1 << 40;
   switch (d->kind) {
   case DESC_DMA:

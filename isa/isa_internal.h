@@ -66,8 +66,6 @@ typedef struct {
   const char *doc;
 } IsaField;
 bool isa_field_info(unsigned field, IsaDescKind kind, IsaField *out);
-/* Bytes the kind does not define are zero and the small header fields are in range. */
-bool isa_desc_wellformed(const IsaDesc *d, const char **why);
 
 /* ---- vector micro-operations ---- */
 typedef enum { IMM_ANY, IMM_FLOAT, IMM_INT } IsaImmType;

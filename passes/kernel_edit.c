@@ -128,7 +128,7 @@ static IrAffine affine_substitute(const IrAffine *a, const DimImage *images) {
   return r;
 }
 
-IrMap map_substitute(const IrMap *map, const DimImage *images) {
+static IrMap map_substitute(const IrMap *map, const DimImage *images) {
   IrMap r = ir_map_zero(map->rank);
   for (int i = 0; i < map->rank; i++) r.axis[i] = affine_substitute(&map->axis[i], images);
   return r;

@@ -42,7 +42,6 @@ void kernel_join_names(IrOp *kernel, const IrOp *first, const IrOp *second);
 /* ---- writing -----------------------------------------------------------------------------------
  */
 
-IrMap map_substitute(const IrMap *map, const DimImage *images);
 /* Adds operand `operand` of `kernel` to n, its map rewritten; the same read added before is shared.
  * Returns the operand number in n. new_number[i]: where kernel's operand i went (for indirect
  * axes). */

@@ -90,23 +90,23 @@ IrMap nest_map_broadcast(const IrType *t, const IrType *to, const int *dims) {
 /* ---- body --------------------------------------------------------------------------------------
  */
 
-DType nest_compute_dtype(DType t) {
+static DType compute_dtype(DType t) {
   return dtype_is_float(t) ? DT_F32 : DT_S32;
 }
 
 IrValue *nest_arg(Nest *n, int slot) {
   const NestSlot *s = &n->slots[slot];
-  if (s->is_splat) return nest_const(n, nest_compute_dtype(s->dtype), s->value);
+  if (s->is_splat) return nest_const(n, compute_dtype(s->dtype), s->value);
   return n->kernel->region->args[s->arg];
 }
 
 IrValue *nest_load(Nest *n, int slot) {
-  return nest_load_as(n, slot, nest_compute_dtype(n->slots[slot].dtype));
+  return nest_load_as(n, slot, compute_dtype(n->slots[slot].dtype));
 }
 
 IrValue *nest_load_as(Nest *n, int slot, DType dtype) {
   const NestSlot *s = &n->slots[slot];
-  if (s->is_splat && nest_compute_dtype(s->dtype) != dtype && dtype == DT_F32)
+  if (s->is_splat && compute_dtype(s->dtype) != dtype && dtype == DT_F32)
     return nest_const(n, DT_F32, s->value);
   return nest_cast(n, nest_arg(n, slot), dtype);
 }

@@ -54,9 +54,8 @@ IrMap nest_map_dims(int rank, const int *dims);
 IrMap nest_map_broadcast(const IrType *t, const IrType *to, const int *dims);
 
 /* Body helpers. */
-DType nest_compute_dtype(DType t);                     /* f32 for floats, s32 for integers */
 IrValue *nest_arg(Nest *n, int slot);                  /* the element as stored */
-IrValue *nest_load(Nest *n, int slot);                 /* in its compute type */
+IrValue *nest_load(Nest *n, int slot);                 /* in f32 for floats, s32 for integers */
 IrValue *nest_load_as(Nest *n, int slot, DType dtype); /* converted directly */
 IrValue *nest_const(Nest *n, DType dtype, double v);
 IrValue *nest_un(Nest *n, IrOpKind kind, IrValue *x);

@@ -106,9 +106,4 @@ void write_mxu(Writer *w, IrBuilder *b);
 void write_vector(Writer *w, IrBuilder *b, int step);
 /* r = slot offset + address of the buffer + cst */
 void write_slot_address(Writer *w, IrBuilder *b, const Home *h, IrValue *r, int64_t cst);
-/* Count field of a loop in this tile: mult times what is left of dimension edge, at most tile. */
-void write_edge_count(Writer *w, IrBuilder *b, IrValue *desc, const char *field, int edge,
-                      int64_t mult);
-/* Register that is zero in the first step of the tiled reductions; NULL when there are none. */
-IrValue *write_reduction_position(Writer *w, IrBuilder *b);
 #endif

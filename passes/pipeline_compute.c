@@ -3,8 +3,9 @@
 #include "passes/pipeline.h"
 #include <string.h>
 
-void write_edge_count(Writer *w, IrBuilder *b, IrValue *desc, const char *field, int edge,
-                      int64_t mult) {
+/* Count field of a loop in this tile: mult times what is left of dimension edge, at most tile. */
+static void write_edge_count(Writer *w, IrBuilder *b, IrValue *desc, const char *field, int edge,
+                             int64_t mult) {
   IrValue *t = prog_reg(b);
   INSN_(b, "li", pv(t), pi(w->ki.k.extent[edge]));
   INSN_(b, "sub", pv(t), pv(t), pv(w->iv[edge]));
@@ -13,7 +14,8 @@ void write_edge_count(Writer *w, IrBuilder *b, IrValue *desc, const char *field,
   if (desc) INSN_(b, "dset", pv(desc), pf(field), pv(t));
 }
 
-IrValue *write_reduction_position(Writer *w, IrBuilder *b) {
+/* Register that is zero in the first step of the tiled reductions; NULL when there are none. */
+static IrValue *write_reduction_position(Writer *w, IrBuilder *b) {
   IrValue *r = NULL;
   for (int i = 0; i < w->s.norder; i++) {
     int d = w->s.order[i];

@@ -49,7 +49,6 @@ IrValue *rebuild(IrBuilder *b, const IrOp *op, int noperands, IrValue *const *op
                  const IrAttrInit *other);
 /* The product over p's x and weight, or what stands for them. */
 IrValue *rebuild_product(IrBuilder *b, const Product *p, int noperands, IrValue *const *operands);
-IrValue *channel_constant(IrBuilder *b, const Product *p, const float *values);
 /* Replaces last's result by v, converted to its type, and removes op and last; returns what
  * replaced it. */
 IrValue *replace_product(Product *p, IrBuilder *b, IrValue *v);

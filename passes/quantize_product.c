@@ -116,7 +116,7 @@ IrValue *rebuild_product(IrBuilder *b, const Product *p, int noperands, IrValue 
   return rebuild(b, p->op, noperands, operands, &flipped);
 }
 
-IrValue *channel_constant(IrBuilder *b, const Product *p, const float *values) {
+static IrValue *channel_constant(IrBuilder *b, const Product *p, const float *values) {
   const IrType *t = ir_type_tensor(b->m, DT_F32, p->rank, p->shape);
   return ir_build_constant(b, ir_attr_data(b->m, t, values));
 }

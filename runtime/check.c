@@ -53,12 +53,6 @@ struct Check {
   int32_t *sums; /* accumulators before a multiply; a lazy mapping, only its rows are touched */
 };
 
-Device *check_device(const Check *c) {
-  return &c->m->dev;
-}
-NpurtModel *check_model(const Check *c) {
-  return c->m;
-}
 unsigned check_findings(const Check *c) {
   return c->errors;
 }

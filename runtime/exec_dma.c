@@ -3,6 +3,8 @@
 #include "runtime/runtime_internal.h"
 #include <string.h>
 
+typedef enum { DMA_PLAIN, DMA_CLIP, DMA_INDEX } DmaMode; /* clip: fill on loads */
+
 /* ---- checking addresses ---- */
 
 static bool check_spm(NpurtModel *m, const DmaBox *b) {
@@ -87,7 +89,7 @@ static bool check_index(NpurtModel *m, const IsaDesc *d, DmaBox *b) {
   return b->empty || check_dram(m, b, first, last);
 }
 
-bool dma_prepare(NpurtModel *m, const IsaDesc *d, bool store, DmaMode mode, DmaBox *b) {
+static bool dma_prepare(NpurtModel *m, const IsaDesc *d, bool store, DmaMode mode, DmaBox *b) {
   *b = (DmaBox){.rank = d->rank,
                 .elsize = d->elsize,
                 .fill = d->dma.fill,

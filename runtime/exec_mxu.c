@@ -127,7 +127,7 @@ static bool loops_distinct(const int64_t count[3], const int64_t stride[3]) {
   return true;
 }
 
-bool rows_prepare(NpurtModel *m, const IsaDesc *d, RowsView *v) {
+static bool rows_prepare(NpurtModel *m, const IsaDesc *d, RowsView *v) {
   int64_t es = (int64_t)dtype_size((DType)d->dtype), lo, hi, cols = m->img.machine.mxu_cols;
   int64_t count[6], stride[6], zero[3] = {0}, arow[3];
   *v = (RowsView){.spm = d->rows.spm, .ktotal = 1, .mtotal = 1};

@@ -218,13 +218,6 @@ bool rt_plane_ready(const NpurtModel *m, const IsaInsn *in, const char **why);
 bool rt_is_plane_load(IsaInsnKind k);
 bool rt_is_plane_pop(IsaInsnKind k);
 
-/* exec_dma.c */
-typedef enum { DMA_PLAIN, DMA_CLIP, DMA_INDEX } DmaMode; /* clip: fill on loads */
-bool dma_prepare(NpurtModel *m, const IsaDesc *d, bool store, DmaMode mode, DmaBox *box);
-/* exec_mxu.c */
-bool rows_prepare(NpurtModel *m, const IsaDesc *d, RowsView *v);
-void mxu_start(NpurtModel *m);
-
 /* run modes */
 bool run_fast(NpurtModel *m);
 bool run_timed(NpurtModel *m);
@@ -261,8 +254,6 @@ void check_rows(Check *c, const RowsView *v, int64_t elsize, int64_t n, bool acc
 void check_sums_before(Check *c, const RowsView *v, int64_t n);
 void check_sums_after(Check *c, const RowsView *v, int64_t n);
 void check_vx(Check *c, const IsaVprog *p, const IsaDesc *d);
-Device *check_device(const Check *c);
-NpurtModel *check_model(const Check *c);
 
 /* Overflow-safe extremes of base + sum over loops of i*stride, 0 <= i < count (counts >= 1); false
  * when it overflows. */

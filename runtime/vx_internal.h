@@ -21,9 +21,6 @@ typedef struct {
 
 /* i32 or <16 x i32>, f32 or <16 x f32>: the shape follows `wide`. */
 LLVMValueRef vx_const(VxGen *g, bool wide, uint32_t bits);
-LLVMValueRef vx_as_float(VxGen *g, LLVMValueRef v);
-LLVMValueRef vx_as_int(VxGen *g, LLVMValueRef v);
-bool vx_is_wide(LLVMValueRef v);
 /* An ALU or SFU operation on 32-bit lanes, operands and result as integers; special functions are
  * expanded into the steps isa defines. */
 LLVMValueRef vx_emit_op(VxGen *g, IsaVopKind op, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);

@@ -3,7 +3,7 @@
 #include "runtime/vx_internal.h"
 #include <string.h>
 
-bool vx_is_wide(LLVMValueRef v) {
+static bool is_wide(LLVMValueRef v) {
   return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
 }
 
@@ -14,18 +14,18 @@ LLVMValueRef vx_const(VxGen *g, bool wide, uint32_t bits) {
   return LLVMConstVector(lanes, 16);
 }
 
-LLVMValueRef vx_as_float(VxGen *g, LLVMValueRef v) {
-  return LLVMBuildBitCast(g->b, v, vx_is_wide(v) ? g->vf32 : g->f32, "");
+static LLVMValueRef as_float(VxGen *g, LLVMValueRef v) {
+  return LLVMBuildBitCast(g->b, v, is_wide(v) ? g->vf32 : g->f32, "");
 }
 
-LLVMValueRef vx_as_int(VxGen *g, LLVMValueRef v) {
-  return LLVMBuildBitCast(g->b, v, vx_is_wide(v) ? g->v32 : g->i32, "");
+static LLVMValueRef as_int(VxGen *g, LLVMValueRef v) {
+  return LLVMBuildBitCast(g->b, v, is_wide(v) ? g->v32 : g->i32, "");
 }
 
 static LLVMValueRef const_f(VxGen *g, bool wide, float f) {
   uint32_t bits;
   memcpy(&bits, &f, 4);
-  return vx_as_float(g, vx_const(g, wide, bits));
+  return as_float(g, vx_const(g, wide, bits));
 }
 
 static LLVMValueRef intrinsic(VxGen *g, const char *name, LLVMValueRef x) {
@@ -37,7 +37,7 @@ static LLVMValueRef intrinsic(VxGen *g, const char *name, LLVMValueRef x) {
 
 /* Truth as s32 0 or 1. */
 static LLVMValueRef truth(VxGen *g, LLVMValueRef cond) {
-  bool wide = vx_is_wide(cond);
+  bool wide = is_wide(cond);
   return LLVMBuildZExt(g->b, cond, wide ? g->v32 : g->i32, "");
 }
 
@@ -55,25 +55,25 @@ static LLVMValueRef pick(VxGen *g, LLVMValueRef c, LLVMValueRef a, LLVMValueRef 
  * it; the sign is put back so that -0.3 gives -0. */
 static LLVMValueRef emit_rne(VxGen *g, LLVMValueRef a) {
   if (g->level > 0) return intrinsic(g, "llvm.rint", a);
-  bool w = vx_is_wide(a);
-  LLVMValueRef bits = vx_as_int(g, a),
+  bool w = is_wide(a);
+  LLVMValueRef bits = as_int(g, a),
                sign = LLVMBuildAnd(g->b, bits, vx_const(g, w, 0x80000000u), "");
-  LLVMValueRef mag = vx_as_float(g, LLVMBuildAnd(g->b, bits, vx_const(g, w, 0x7fffffffu), ""));
+  LLVMValueRef mag = as_float(g, LLVMBuildAnd(g->b, bits, vx_const(g, w, 0x7fffffffu), ""));
   LLVMValueRef big = const_f(g, w, 8388608.0f);
   LLVMValueRef r = LLVMBuildFSub(g->b, LLVMBuildFAdd(g->b, mag, big, ""), big, "");
-  LLVMValueRef rounded = vx_as_float(g, LLVMBuildOr(g->b, vx_as_int(g, r), sign, ""));
+  LLVMValueRef rounded = as_float(g, LLVMBuildOr(g->b, as_int(g, r), sign, ""));
   return pick(g, fcmp(g, LLVMRealOLT, mag, big), rounded, a);
 }
 
 static LLVMValueRef emit_floor(VxGen *g, LLVMValueRef a) {
   if (g->level > 0) return intrinsic(g, "llvm.floor", a);
   LLVMValueRef r = emit_rne(g, a);
-  LLVMValueRef less = LLVMBuildFSub(g->b, r, const_f(g, vx_is_wide(a), 1.0f), "");
+  LLVMValueRef less = LLVMBuildFSub(g->b, r, const_f(g, is_wide(a), 1.0f), "");
   return pick(g, fcmp(g, LLVMRealOGT, r, a), less, r);
 }
 
 static LLVMValueRef emit_f32_to_s32(VxGen *g, LLVMValueRef a) {
-  bool w = vx_is_wide(a);
+  bool w = is_wide(a);
   LLVMValueRef r = emit_rne(g, a), top = const_f(g, w, 2147483648.0f),
                bottom = const_f(g, w, -2147483648.0f);
   LLVMValueRef high = fcmp(g, LLVMRealOGE, r, top), low = fcmp(g, LLVMRealOLT, r, bottom);
@@ -87,12 +87,12 @@ static LLVMValueRef emit_f32_to_s32(VxGen *g, LLVMValueRef a) {
 
 /* f32 bits rounded to bf16, in the upper half; NaN stays a quiet NaN. */
 static LLVMValueRef emit_round_bf16(VxGen *g, LLVMValueRef bits) {
-  bool w = vx_is_wide(bits);
+  bool w = is_wide(bits);
   LLVMValueRef lsb =
       LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, bits, vx_const(g, w, 16), ""), vx_const(g, w, 1), "");
   LLVMValueRef sum =
       LLVMBuildAdd(g->b, bits, LLVMBuildAdd(g->b, lsb, vx_const(g, w, 0x7fff), ""), "");
-  LLVMValueRef f = vx_as_float(g, bits);
+  LLVMValueRef f = as_float(g, bits);
   LLVMValueRef quiet = LLVMBuildOr(g->b, bits, vx_const(g, w, 0x00400000u), "");
   LLVMValueRef r = pick(g, fcmp(g, LLVMRealUNO, f, f), quiet, sum);
   return LLVMBuildAnd(g->b, r, vx_const(g, w, 0xffff0000u), "");
@@ -100,7 +100,7 @@ static LLVMValueRef emit_round_bf16(VxGen *g, LLVMValueRef bits) {
 
 static LLVMValueRef emit_special(VxGen *g, const VmathFn *fn, LLVMValueRef x) {
   LLVMValueRef step[256] = {x};
-  bool w = vx_is_wide(x);
+  bool w = is_wide(x);
   int n = fn->nsteps < 255 ? fn->nsteps : 255;
   for (int i = 0; i < n; i++) {
     const VmathStep *s = &fn->steps[i];
@@ -114,8 +114,7 @@ static LLVMValueRef emit_special(VxGen *g, const VmathFn *fn, LLVMValueRef x) {
 }
 
 static LLVMValueRef emit_float(VxGen *g, IsaVopKind op, LLVMValueRef ai, LLVMValueRef bi) {
-  LLVMValueRef a = vx_as_float(g, ai), b = vx_as_float(g, bi),
-               one = const_f(g, vx_is_wide(ai), 1.0f);
+  LLVMValueRef a = as_float(g, ai), b = as_float(g, bi), one = const_f(g, is_wide(ai), 1.0f);
   switch (op) {
   case VOP_ADD_F: return LLVMBuildFAdd(g->b, a, b, "");
   case VOP_SUB_F: return LLVMBuildFSub(g->b, a, b, "");
@@ -139,7 +138,7 @@ static LLVMValueRef emit_float(VxGen *g, IsaVopKind op, LLVMValueRef ai, LLVMVal
 
 static LLVMValueRef emit_int(VxGen *g, IsaVopKind op, LLVMValueRef a, LLVMValueRef b,
                              LLVMValueRef c) {
-  bool w = vx_is_wide(a);
+  bool w = is_wide(a);
   LLVMValueRef zero = vx_const(g, w, 0);
   switch (op) {
   case VOP_MOV: return a;
@@ -172,7 +171,7 @@ LLVMValueRef vx_emit_op(VxGen *g, IsaVopKind op, LLVMValueRef a, LLVMValueRef b,
   if (fn) return emit_special(g, fn, a);
   LLVMValueRef v = emit_int(g, op, a, b, c);
   if (!v) v = emit_float(g, op, a, b);
-  return v ? vx_as_int(g, v) : vx_const(g, vx_is_wide(a), 0);
+  return v ? as_int(g, v) : vx_const(g, is_wide(a), 0);
 }
 
 /* ---- stored forms ---- */
@@ -183,7 +182,7 @@ LLVMTypeRef vx_stored_type(VxGen *g, DType t, bool wide) {
 }
 
 LLVMValueRef vx_emit_widen(VxGen *g, DType t, LLVMValueRef v) {
-  bool w = vx_is_wide(v);
+  bool w = is_wide(v);
   LLVMTypeRef i = w ? g->v32 : g->i32;
   if (t == DT_S8) return LLVMBuildSExt(g->b, v, i, "");
   if (t == DT_BF16)
@@ -192,7 +191,7 @@ LLVMValueRef vx_emit_widen(VxGen *g, DType t, LLVMValueRef v) {
 }
 
 LLVMValueRef vx_emit_narrow(VxGen *g, DType t, LLVMValueRef v) {
-  bool w = vx_is_wide(v);
+  bool w = is_wide(v);
   if (t == DT_BF16) {
     v = LLVMBuildLShr(g->b, emit_round_bf16(g, v), vx_const(g, w, 16), "");
     return LLVMBuildTrunc(g->b, v, vx_stored_type(g, t, w), "");

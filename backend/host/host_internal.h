@@ -212,13 +212,11 @@ LLVMValueRef host_value(HostGen *g, HostVal v);
 /* Elementwise body op on values of the given types. */
 HostVal host_emit_op(HostGen *g, const IrOp *op, DType from, DType to, int narg,
                      const HostVal *arg);
-HostVal host_emit_cast(HostGen *g, DType from, DType to, HostVal x);
 /* sum, max or min of two values; the value that changes nothing. */
 LLVMValueRef host_emit_combine(HostGen *g, const char *op, DType t, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef host_identity(const HostGen *g, const char *op, DType t);
 /* The ISA's definition of a special function, expanded. */
 LLVMValueRef host_emit_vmath(HostGen *g, IrOpKind kind, LLVMValueRef x);
-bool host_has_vmath(IrOpKind kind);
 LLVMValueRef host_round_s32(HostGen *g,
                             LLVMValueRef x); /* f32 to s32, half to even, saturating, NaN 0 */
 LLVMValueRef host_round_bf16(HostGen *g, LLVMValueRef x); /* f32 to the 16 bits */

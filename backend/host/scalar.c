@@ -133,7 +133,7 @@ static LLVMValueRef s32_to_s8(HostGen *g, LLVMValueRef x) {
   return LLVMBuildTrunc(g->b, x, like(g->i8, x), "");
 }
 
-HostVal host_emit_cast(HostGen *g, DType from, DType to, HostVal x) {
+static HostVal emit_cast(HostGen *g, DType from, DType to, HostVal x) {
   if (from == to) return x;
   if (x.mask && to == DT_S32)
     return (HostVal){.v = LLVMBuildZExt(g->b, x.v, like(g->i32, x.v), "")};
@@ -233,7 +233,7 @@ static LLVMValueRef emit_where(HostGen *g, HostVal c, LLVMValueRef a, LLVMValueR
 /* bf16 values compute as f32; the result is rounded where it is bf16. */
 HostVal host_emit_op(HostGen *g, const IrOp *op, DType from, DType to, int narg,
                      const HostVal *arg) {
-  if (op->kind == IR_OP_CAST) return host_emit_cast(g, from, to, arg[0]);
+  if (op->kind == IR_OP_CAST) return emit_cast(g, from, to, arg[0]);
   if (op->kind == IR_OP_WHERE)
     return (HostVal){.v = emit_where(g, arg[0], host_value(g, arg[1]), host_value(g, arg[2]))};
   LLVMValueRef a = host_value(g, arg[0]), b = narg > 1 ? host_value(g, arg[1]) : NULL;

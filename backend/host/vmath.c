@@ -9,12 +9,6 @@ static const struct {
 } functions[] = {{IR_OP_EXP, VOP_EXP_F}, {IR_OP_LOG, VOP_LOG_F}, {IR_OP_TANH, VOP_TANH_F},
                  {IR_OP_ERF, VOP_ERF_F}, {IR_OP_SIN, VOP_SIN_F}, {IR_OP_COS, VOP_COS_F}};
 
-bool host_has_vmath(IrOpKind kind) {
-  for (size_t i = 0; i < NPU_COUNTOF(functions); i++)
-    if (functions[i].op == kind) return true;
-  return false;
-}
-
 /* A step's value, in the type last needed: LLVM sees through the casts between. */
 typedef struct {
   HostGen *g;

@@ -362,19 +362,6 @@ static void test_dot(void **state) {
   strbuf_free(&b);
 }
 
-static void test_hash(void **state) {
-  Fixture *t = *state;
-  IrValue *x = vector(t, "x");
-  uint64_t empty = ir_hash(t->m);
-  IrOp *op = ir_build1(&t->b, IR_OP_RELU, x)->def;
-  uint64_t relu = ir_hash(t->m);
-  assert_true(empty != relu);
-  ir_set_attr(op, "note", ir_attr_int(t->m, 1));
-  assert_true(ir_hash(t->m) != relu);
-  ir_set_attr(op, "note", NULL);
-  assert_true(ir_hash(t->m) == relu);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {T(test_types_are_interned),
                                      T(test_type_text),
@@ -393,7 +380,6 @@ int main(void) {
                                      T(test_verify_dominance),
                                      T(test_verify_stray_use),
                                      T(test_verify_broken_list),
-                                     T(test_dot),
-                                     T(test_hash)};
+                                     T(test_dot)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
