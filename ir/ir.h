@@ -147,8 +147,7 @@ const IrAttr *ir_attr_data_of(IrModule *m, const IrData *data);
 const IrAttr *ir_attr_data_new(IrModule *m, const IrType *type, void **bytes_out);
 void ir_attr_print(StrBuf *b, const IrModule *m, const IrAttr *a);
 
-/* ---- values, ops, blocks
- * -------------------------------------------------------------------------- */
+/* ---- values, ops, blocks ---- */
 
 struct IrUse { /* operand slot `index` of `op` uses the value; doubly linked in the value's use list
                 */
@@ -271,8 +270,7 @@ int ir_get_ints(const IrOp *op, const char *name, int64_t *out, int max);
 const IrAttr *ir_func_attr(const IrFunc *f, const char *name);           /* NULL when absent */
 void ir_set_func_attr(IrFunc *f, const char *name, const IrAttr *value); /* value NULL removes */
 
-/* ---- builder
- * --------------------------------------------------------------------------------------- */
+/* ---- builder ---- */
 
 /* Insertion point: appends to block when before is NULL. */
 typedef struct {
@@ -305,8 +303,7 @@ IrValue *ir_build_constant(IrBuilder *b, const IrAttr *data);
 /* Body level: a scalar constant. */
 IrValue *ir_build_scalar(IrBuilder *b, DType dtype, double value);
 
-/* ---- op table
- * -------------------------------------------------------------------------------------- */
+/* ---- op table ---- */
 
 /* One parameter of an op: a tensor operand or an attribute. Parsed once from the row's signature.
  */
@@ -353,8 +350,7 @@ bool ir_resolve_pads(const IrOp *op, int64_t ih, int64_t iw, int64_t kh, int64_t
 const IrData *ir_constant_data(const IrValue *v);
 bool ir_constant_splat(const IrValue *v, double *out); /* all elements equal */
 
-/* ---- nest level
- * -------------------------------------------------------------------------------------- */
+/* ---- nest level ---- */
 /* `kernel`: a perfectly general loop nest.
  *   attributes  dims     = [["oh", 28], ["oc", 128], ["k", 64], ...]   every dimension, named, with
  * its extent in_maps  = [map, ...]   one per operand:  tensor coordinates from dimensions pads =
@@ -394,9 +390,7 @@ uint32_t ir_map_dims(const IrMap *m); /* dims with a nonzero coefficient on any 
 void ir_layout(const IrValue *v, int order[IR_MAX_RANK]);
 void ir_set_layout(IrValue *v, const int *order); /* v must be an op result */
 
-/* ---- text
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 /* Lossless: parse(print(m)) prints the same. locations: also print loc("f":l:c). */
 void ir_print(const IrModule *m, StrBuf *out, bool locations);
@@ -416,8 +410,6 @@ IrModule *ir_parse(const char *text, size_t len, const char *label, DiagEngine *
 bool ir_verify(IrModule *m);
 void ir_print_dot(const IrModule *m, StrBuf *out); /* graphviz */
 
-/* ---- passes
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- passes ---- */
 #include "ir/pass.h"
 #endif

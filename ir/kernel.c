@@ -152,8 +152,7 @@ uint32_t ir_map_dims(const IrMap *m) {
   return dims;
 }
 
-/* ---- layouts
- * -------------------------------------------------------------------------------------------- */
+/* ---- layouts ---- */
 
 void ir_layout(const IrValue *v, int order[IR_MAX_RANK]) {
   for (int i = 0; i < IR_MAX_RANK; i++) order[i] = i;
@@ -178,8 +177,7 @@ void ir_set_layout(IrValue *v, const int *order) {
   ir_set_attr(op, "layout", ir_attr_array(m, all, (size_t)op->nresults));
 }
 
-/* ---- dimension names in text
- * -------------------------------------------------------------------------- */
+/* ---- dimension names in text ---- */
 
 static bool plain_dim_name(const char *s) {
   if (!isalpha((unsigned char)*s) && *s != '_') return false;

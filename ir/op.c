@@ -4,8 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* ---- use lists
- * ----------------------------------------------------------------------------------- */
+/* ---- use lists ---- */
 
 static void use_link(IrUse *u, IrValue *v) {
   u->value = v;
@@ -80,8 +79,7 @@ int ir_use_count(const IrValue *v) {
   return n;
 }
 
-/* ---- blocks
- * ------------------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
 IrBlock *block_new(IrModule *m, IrFunc *f, IrOp *owner) {
   IrBlock *b = ARENA_NEW(m->arena, IrBlock);
@@ -124,8 +122,7 @@ void ir_block_remove_arg(IrBlock *b, int index) {
   b->nargs--;
 }
 
-/* ---- ops
- * ---------------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 IrOp *ir_op_new(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands, IrValue *const *operands,
                 int nresults, const IrType *const *result_types) {

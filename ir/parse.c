@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* ---- tokens
- * ---------------------------------------------------------------------------------------------- */
+/* ---- tokens ---- */
 
 void advance(Parser *p) {
   p->tok = lex_next(&p->lex);
@@ -127,8 +126,7 @@ bool need_uint(Parser *p, uint64_t max, uint64_t *out) {
   return true;
 }
 
-/* ---- types and places
- * -------------------------------------------------------------------------------------- */
+/* ---- types and places ---- */
 
 static const IrType *parse_tensor(Parser *p, DType dtype) {
   int64_t shape[IR_MAX_RANK], count = 1;
@@ -193,9 +191,7 @@ bool parse_loc(Parser *p, SrcLoc *loc) {
   return need_punct(p, ')');
 }
 
-/* ---- values
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 static Name *scope_find(ParseScope *s, const char *text, bool outer) {
   Name *n = NULL;
@@ -284,9 +280,7 @@ bool parse_args(Parser *p, IrBlock *b) {
   return true;
 }
 
-/* ---- ops
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- ops ---- */
 
 typedef struct { /* what precedes the `=` of an op */
   const char *key, *hint;

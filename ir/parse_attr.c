@@ -10,9 +10,7 @@ static const IrAttr *expected_attr(Parser *p, const char *what) {
   return NULL;
 }
 
-/* ---- numbers
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 typedef struct {
   bool is_int;
@@ -50,8 +48,7 @@ static const IrAttr *number_attr(Parser *p) {
   return v.is_int ? ir_attr_int(p->m, v.i) : ir_attr_float(p->m, v.f);
 }
 
-/* ---- affine maps
- * ------------------------------------------------------------------------------------------- */
+/* ---- affine maps ---- */
 
 /* An unsigned literal with the sign that stood before it. */
 bool parse_literal(Parser *p, bool negative, int64_t *out) {
@@ -149,9 +146,7 @@ static const IrAttr *map_attr(Parser *p) {
   return ir_attr_map(p->m, &map);
 }
 
-/* ---- data
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- data ---- */
 
 /* The file a data attribute names: already attached, beside the text, or as the path says. */
 static TensorFile *open_file(Parser *p, const char *file, SrcLoc loc) {
@@ -285,8 +280,7 @@ static const IrAttr *data_attr(Parser *p) {
   return a && need_punct(p, '>') ? a : NULL;
 }
 
-/* ---- any attribute
- * ------------------------------------------------------------------------------------------- */
+/* ---- any attribute ---- */
 
 static const IrAttr *array_attr(Parser *p, int depth) {
   const IrAttr **items = NULL;

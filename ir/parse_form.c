@@ -69,9 +69,7 @@ static bool parse_offset(Parser *p, int64_t *out) {
   return parse_literal(p, negative, out);
 }
 
-/* ---- insn
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- insn ---- */
 
 static const IrAttr *parse_arg(Parser *p, IrOp *op) {
   int64_t v[2];
@@ -108,9 +106,7 @@ static bool parse_insn(Parser *p, IrOp *op) {
          parse_sems(p, op, "give");
 }
 
-/* ---- desc
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- desc ---- */
 
 /* stream 0 = spm s8, after the word */
 static const IrAttr *parse_stream(Parser *p, const IrAttr *name) {
@@ -156,9 +152,7 @@ static bool parse_desc(Parser *p, IrOp *op) {
   return list_finish(p, &fields, op, "fields", ok);
 }
 
-/* ---- places
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- places ---- */
 
 static bool parse_buffer(Parser *p, IrOp *op) {
   if (!set_str(p, op, "space", "spm or acc") || !set_int(p, op, "bytes")) return false;
@@ -188,8 +182,7 @@ static bool parse_sem(Parser *p, IrOp *op) {
   return set_int(p, op, "init");
 }
 
-/* ---- control, after the first operand
- * --------------------------------------------------------------------------- */
+/* ---- control, after the first operand ---- */
 
 static bool parse_for(Parser *p, IrOp *op) {
   int64_t bound;

@@ -57,8 +57,7 @@ int pass_option_count(const Pass *pass) {
   return n;
 }
 
-/* ---- option values
- * --------------------------------------------------------------------------------------- */
+/* ---- option values ---- */
 
 /* NULL when text is a value of the option's type, else what it must be. */
 static const char *option_problem(const PassOption *o, const char *text) {
@@ -154,8 +153,7 @@ bool pm_unknown_pass(PassManager *pm, const char *name, SrcLoc loc) {
   return false;
 }
 
-/* ---- registration
- * ----------------------------------------------------------------------------------------- */
+/* ---- registration ---- */
 
 static bool register_fail(PassManager *pm, const char *name, const char *why) {
   diag_error(pm->module->diag, SRC_LOC_NONE, "E-pass", "pass `%s` cannot be registered: %s", name,

@@ -29,8 +29,7 @@ void pass_count(PassContext *pc, const char *what, int64_t n) {
   pm->stats[pm->nstats++] = (PassStat){pc->pass, arena_strdup(pm->arena, what), n};
 }
 
-/* ---- dumps and tables
- * -------------------------------------------------------------------------------------- */
+/* ---- dumps and tables ---- */
 
 static bool wants_dump(const PassRunOptions *o, const Pass *pass) {
   for (int i = 0; i < o->nprint_after; i++)
@@ -62,9 +61,7 @@ static void print_stats(const PassManager *pm, FILE *out) {
             pm->stats[i].what);
 }
 
-/* ---- one pass
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- one pass ---- */
 
 /* The command that repeats what failed, then the IR as it was before. */
 static void write_reproducer(PassManager *pm, const QueuedPass *q, const PassRunOptions *o,

@@ -7,8 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* ---- names
- * ---------------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 typedef struct Taken { /* a printed name, with its next suffix to try */
   UT_hash_handle hh;
@@ -101,8 +100,7 @@ static void printer_free(Printer *p) {
   ptr_map_free(&p->names);
 }
 
-/* ---- ops
- * ---------------------------------------------------------------------------------------------- */
+/* ---- ops ---- */
 
 void print_word(StrBuf *b, const char *s) {
   if (text_is_word(s))

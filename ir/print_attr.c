@@ -12,8 +12,7 @@ bool is_default(const IrOp *op, const char *name, const IrAttr *value) {
   return false;
 }
 
-/* ---- affine maps
- * ---------------------------------------------------------------------------------------- */
+/* ---- affine maps ---- */
 
 static void print_term(StrBuf *b, int64_t coef, int d, bool first, int ndims,
                        const char *const *dims) {
@@ -44,8 +43,7 @@ static void print_affine(StrBuf *b, const IrAffine *a, int ndims, const char *co
                   (unsigned long long)(a->cst < 0 ? 0 - (uint64_t)a->cst : (uint64_t)a->cst));
 }
 
-/* ---- data
- * --------------------------------------------------------------------------------------------- */
+/* ---- data ---- */
 
 /* Whether every one of the first n elements survives being written as a number. 64-bit integers
  * pass through doubles and are therefore always written in hex. */

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* ---- attributes by kind
- * ----------------------------------------------------------------------------------------- */
+/* ---- attributes by kind ---- */
 
 static const IrAttr *attr_of(const IrOp *op, const char *name, IrAttrKind kind) {
   const IrAttr *a = ir_attr(op, name);
@@ -34,8 +33,7 @@ static void print_int(Printer *p, int64_t v) {
   strbuf_printf(p->out, "%lld", (long long)v);
 }
 
-/* ---- operands named by attributes
- * ------------------------------------------------------------------------------- */
+/* ---- operands named by attributes ---- */
 
 /* Whether item's entry `at` names an operand; marks it. */
 static bool names_operand(const IrOp *op, const IrAttr *item, size_t at, uint64_t *used) {
@@ -60,9 +58,7 @@ static void print_operand(Printer *p, const IrOp *op, const IrAttr *item, size_t
   print_value(p, ir_operand(op, (int)item->array.items[at]->i));
 }
 
-/* ---- insn
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- insn ---- */
 
 static bool arg_fits(const IrOp *op, const IrAttr *a, uint64_t *used) {
   if (a->kind == IR_ATTR_INT || a->kind == IR_ATTR_STR) return true;
@@ -126,9 +122,7 @@ static bool insn_form(Printer *p, const IrOp *op, FormText *f) {
   return true;
 }
 
-/* ---- desc
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- desc ---- */
 
 static bool field_fits(const IrOp *op, const IrAttr *a, uint64_t *used) {
   if (!is_list(a, 2, 4) || a->array.items[0]->kind != IR_ATTR_STR || !is_int_at(a, 1)) return false;
@@ -175,9 +169,7 @@ static bool desc_form(Printer *p, const IrOp *op, FormText *f) {
   return true;
 }
 
-/* ---- places
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- places ---- */
 
 /* The name, when there is one, in quotes. */
 static void print_name(Printer *p, const IrOp *op, FormText *f) {
@@ -248,9 +240,7 @@ static bool vprog_form(Printer *p, const IrOp *op, FormText *f) {
   return true;
 }
 
-/* ---- control
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- control ---- */
 
 static bool plain_region(const IrOp *op) {
   return op->region && !op->region->nargs;

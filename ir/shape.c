@@ -11,8 +11,7 @@ static bool (*const rules[])(Shape *) = {
 #undef OP
 };
 
-/* ---- messages
- * -------------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 bool shape_fail(Shape *s, const char *code, const char *fmt, ...) {
   StrBuf text = {0};
@@ -51,8 +50,7 @@ const char *operand_name(Shape *s, int operand) {
   return "operand";
 }
 
-/* ---- results
- * --------------------------------------------------------------------------------------- */
+/* ---- results ---- */
 
 bool result(Shape *s, const IrType *t) {
   if (s->nout == IR_MAX_RESULTS)
@@ -83,8 +81,7 @@ bool result_like(Shape *s, const IrType *x, DType dtype) {
   return result(s, ir_type_with_dtype(s->m, x, dtype));
 }
 
-/* ---- what rules ask for
- * ------------------------------------------------------------------------------ */
+/* ---- what rules ask for ---- */
 
 DType widened(DType t) {
   return t == DT_S8 ? DT_S32 : t;
@@ -174,8 +171,7 @@ bool ir_broadcast_shapes(const IrType *a, const IrType *b, int *rank, int64_t *s
   return true;
 }
 
-/* ---- dispatch
- * ---------------------------------------------------------------------------------------- */
+/* ---- dispatch ---- */
 
 /* Operands are all tensors, or all scalars where the row has a body form; element types the machine
  * knows. */

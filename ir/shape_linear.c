@@ -73,8 +73,7 @@ bool shape_linear(Shape *s) {
   return product_type(s, &t) && add_bias(s, w->shape[0], &t) && result_shape(s, t, x->rank, shape);
 }
 
-/* ---- padding
- * ------------------------------------------------------------------------------------------- */
+/* ---- padding ---- */
 
 /* Elements a dilated window spans; saturates far above any tensor. */
 static int64_t window_extent(int64_t k, int64_t dilation) {
@@ -154,8 +153,7 @@ bool window_outputs(Shape *s, const int64_t in[2], const int64_t k[2], const int
   return true;
 }
 
-/* ---- convolutions
- * ---------------------------------------------------------------------------------------- */
+/* ---- convolutions ---- */
 
 /* Channels against groups; in_axis: w's axis holding input channels per group. */
 static bool check_groups(Shape *s, int64_t channels, int64_t per_group, int64_t other,

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- quantization
- * -------------------------------------------------------------------------------------- */
+/* ---- quantization ---- */
 
 /* The per-channel operand 1, when there is one, against axis; the per-tensor number `scalar`
  * otherwise. */
@@ -53,8 +52,7 @@ bool shape_requantize(Shape *s) {
 
 #define MAX_INITIALIZER_BYTES (1ll << 35) /* made in memory, so it should have a chance to fit */
 
-/* ---- constants and state
- * --------------------------------------------------------------------------------- */
+/* ---- constants and state ---- */
 
 static bool machine_tensor(Shape *s, const IrType *t, const char *what) {
   if (t->kind == IR_TYPE_TENSOR && t->dtype < DT_MACHINE_COUNT) return true;
@@ -120,8 +118,7 @@ bool shape_none(Shape *s) {
   return true;
 }
 
-/* ---- kernel bodies
- * ------------------------------------------------------------------------------------------ */
+/* ---- kernel bodies ---- */
 
 bool shape_scalar_same(Shape *s) {
   const char *op = ir_get_str(s->op, "op", "");
@@ -150,9 +147,7 @@ bool shape_scalar_s32(Shape *s) {
   return result(s, ir_type_scalar(s->m, DT_S32));
 }
 
-/* ---- program
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- program ---- */
 
 static bool result_token(Shape *s, const char *token) {
   return result(s, ir_type_token(s->m, token));

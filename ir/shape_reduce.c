@@ -95,8 +95,7 @@ bool shape_float_axis(Shape *s) {
          result(s, s->x[0]);
 }
 
-/* ---- normalisation: parameters may be more exact than x, the result has x's type
- * ---------------------- */
+/* ---- normalisation: parameters may be more exact than x, the result has x's type ---- */
 
 static bool all_float(Shape *s) {
   for (int i = 0; i < s->n; i++)

@@ -33,8 +33,7 @@ const char *verify_type_text(Verifier *v, const IrType *t) {
   return copy;
 }
 
-/* ---- types and places
- * ------------------------------------------------------------------------------------ */
+/* ---- types and places ---- */
 
 /* NULL when t may be the type of a value at this level, otherwise what is wrong with it. */
 static const char *type_problem(const IrType *t, IrLevel level) {
@@ -70,8 +69,7 @@ static void check_level(Verifier *v, const IrOp *op) {
               v->level == IR_NEST && levels & IR_GRAPH ? "; run the pass `lower` first" : "");
 }
 
-/* ---- use lists
- * --------------------------------------------------------------------------------------------- */
+/* ---- use lists ---- */
 
 static bool slot_ok(const IrOp *op, int i) {
   const IrUse *u = &op->operands[i];
@@ -100,9 +98,7 @@ static void check_uses(Verifier *v, const IrValue *value, const IrOp *at) {
   }
 }
 
-/* ---- one op
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- one op ---- */
 
 static bool check_operands(Verifier *v, const IrOp *op) {
   for (int i = 0; i < op->noperands; i++) {
@@ -250,9 +246,7 @@ static void check_block(Verifier *v, const IrBlock *b) {
     for (int i = 0; i < op->nresults; i++) set_visible(v, &op->results[i], false);
 }
 
-/* ---- functions
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- functions ---- */
 
 static void check_args(Verifier *v) {
   PtrMap *seen = NULL;

@@ -163,9 +163,7 @@ static bool check_maps(Verifier *v, const IrOp *op, const IrKernel *k) {
   return true;
 }
 
-/* ---- body
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- body ---- */
 
 static bool check_body_args(Verifier *v, const IrOp *op) {
   const IrBlock *b = op->region;

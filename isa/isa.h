@@ -32,8 +32,7 @@ const char *machine_builtin_name(size_t i);
 double machine_dram_bytes_per_cycle(const MachineDesc *m); /* of one chip */
 double machine_dram_latency_cycles(const MachineDesc *m);
 
-/* ---- engines and instructions
- * --------------------------------------------------------------------- */
+/* ---- engines and instructions ---- */
 
 #define ISA_ENGINES(X)                                                                             \
   X(SEQ, "SEQ")                                                                                    \
@@ -94,8 +93,7 @@ bool isa_encode(const IsaInsn *in, uint8_t out[16], const char **why);
 /* False for an unknown opcode or flags, or nonzero unused bits. */
 bool isa_decode(const uint8_t in[16], IsaInsn *out, const char **why);
 
-/* ---- descriptors
- * ------------------------------------------------------------------------------------ */
+/* ---- descriptors ---- */
 
 typedef enum { DESC_NONE, DESC_DMA, DESC_PLANE, DESC_ROWS, DESC_VECTOR } IsaDescKind;
 typedef enum { SPACE_SPM, SPACE_ACC } IsaSpace;
@@ -158,8 +156,7 @@ bool isa_field_set(IsaDesc *d, uint8_t field, int64_t value);
  * dtypes). */
 bool isa_desc_check(const IsaDesc *d, const MachineDesc *m, const char **why);
 
-/* ---- vector programs
- * ---------------------------------------------------------------------------------- */
+/* ---- vector programs ---- */
 
 typedef enum {
 #define VOP(e, ...) VOP_##e,
@@ -197,8 +194,7 @@ bool isa_vprog_check(const IsaVprog *p, int nstreams, const char **why);
 void isa_vop_encode(const IsaVop *v, uint8_t out[8]);
 bool isa_vop_decode(const uint8_t in[8], IsaVop *out);
 
-/* ---- special functions
- * ---------------------------------------------------------------------------------- */
+/* ---- special functions ---- */
 
 /* A special function *is* a straight-line program of basic micro-operations on f32 bits: the
  * interpreter, the simulator's compiler and the host reference all expand the same steps. Operands
@@ -224,9 +220,7 @@ float vmath_eval(IsaVopKind vop, float x); /* the interpreter, for tests and sca
  */
 uint32_t isa_vop_eval(IsaVopKind op, uint32_t a, uint32_t b, uint32_t c);
 
-/* ---- costs
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- costs ---- */
 
 /* What one instruction costs on a machine: the one place with these formulas (documented in
  * isa/README.md), used by the compiler's search and by the timed simulator. Cycles the engine is
@@ -248,8 +242,7 @@ typedef struct {
 } IsaEnergy;
 IsaEnergy isa_energy(const IsaCost *c, bool bf16, const MachineDesc *m);
 
-/* ---- binary container
- * ------------------------------------------------------------------------------------------ */
+/* ---- binary container ---- */
 
 #define ISA_VERSION_MAJOR 1
 #define ISA_VERSION_MINOR 0
@@ -321,9 +314,7 @@ bool isa_image_read(const char *path, IsaImage *out, DiagEngine *diag);
 bool isa_image_read_memory(const void *data, size_t size, const char *label, IsaImage *out,
                            DiagEngine *diag);
 
-/* ---- assembler
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- assembler ---- */
 
 /* Whole images as text: .machine, .desc, .vprog, .segment, .io, labels, .loc and instructions; see
  * isa/README.md. isa_assemble(isa_disassemble(x)) writes the same bytes as x. */

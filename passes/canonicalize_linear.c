@@ -2,8 +2,7 @@
 #include "passes/canonicalize_internal.h"
 #include <math.h>
 
-/* ---- transposes
- * ---------------------------------------------------------------------------------------- */
+/* ---- transposes ---- */
 
 /* v = transpose(source) of the last two axes alone. */
 static IrValue *swapped_source(IrValue *v) {
@@ -30,8 +29,7 @@ bool absorb_transpose(IrOp *op) {
   return changed;
 }
 
-/* ---- batch normalisation
- * ----------------------------------------------------------------------------------- */
+/* ---- batch normalisation ---- */
 
 /* y = x * gain + offset per channel. */
 typedef struct {

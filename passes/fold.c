@@ -21,8 +21,7 @@ static bool grows_too_much(const IrOp *op) {
   return out > ALWAYS_FOLD_BYTES && out > MAX_GROWTH * in;
 }
 
-/* ---- done here
- * ---------------------------------------------------------------------------------------------- */
+/* ---- done here ---- */
 
 /* out[i...] = in, axes permuted: a walk over the result with a carried source offset. */
 static void transpose_bytes(const IrType *from, const int64_t *perm, const char *in, char *out) {
@@ -74,8 +73,7 @@ static void fold_locally(IrOp *op) {
   ir_op_erase(op);
 }
 
-/* ---- done on the host
- * ------------------------------------------------------------------------------------------ */
+/* ---- done on the host ---- */
 
 typedef struct {
   const IrValue *old;
@@ -193,9 +191,7 @@ static bool fold_on_host(PassContext *pc, IrFunc *f) {
   return diag_errors(pc->diag) == errors;
 }
 
-/* ---- the pass
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- the pass ---- */
 
 static PassStatus run(PassContext *pc, IrFunc *f) {
   for (IrOp *op = f->body->first, *next; op; op = next) {

@@ -63,8 +63,7 @@ IrOp *merge_kernels(const Merge *m) {
   return NULL;
 }
 
-/* ---- the pass
- * ---------------------------------------------------------------------------------------- */
+/* ---- the pass ---- */
 
 static void erase_dead_chain(IrOp *op) {
   while (op && op->nresults > 0) {

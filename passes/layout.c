@@ -8,8 +8,7 @@
 #include "passes/passes.h"
 #include <string.h>
 
-/* ---- which values may choose
- * ---------------------------------------------------------------------------- */
+/* ---- which values may choose ---- */
 
 static bool all_uses_are_kernels(const IrValue *v) {
   for (const IrUse *u = v->uses; u; u = u->next)
@@ -26,8 +25,7 @@ static bool is_free(const IrValue *v) {
   return (v->def->kind == IR_OP_KERNEL || is_constant(v)) && all_uses_are_kernels(v);
 }
 
-/* ---- roles of dimensions and axes
- * ------------------------------------------------------------------------- */
+/* ---- roles of dimensions and axes ---- */
 
 /* A kernel's product: dimensions by the factors they occur in. */
 typedef struct {
@@ -96,9 +94,7 @@ static void identity(int *order) {
   for (int i = 0; i < IR_MAX_RANK; i++) order[i] = i;
 }
 
-/* ---- wishes
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- wishes ---- */
 
 /* Activations: summed axes last. */
 static void wish_x(const IrOp *kernel, int operand, uint32_t red, int *order) {
@@ -174,9 +170,7 @@ static void wish_result(const IrOp *kernel, const Roles *r, int *order) {
   order_by_key(out->rank, key, order);
 }
 
-/* ---- the walk
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- the walk ---- */
 
 /* Whether the axes of more than one element keep their order; where the others stand changes
  * nothing. */

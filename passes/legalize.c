@@ -33,8 +33,7 @@ static IrValue *copy_before(IrOp *pos, IrValue *v) {
   return ir_result(k, 0);
 }
 
-/* ---- results and states
- * -------------------------------------------------------------------------------- */
+/* ---- results and states ---- */
 
 typedef struct {
   IrValue *root;
@@ -136,9 +135,7 @@ const IrOp *legalize_missing(PassContext *pc, IrFunc *f) {
   return NULL;
 }
 
-/* ---- index
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- index ---- */
 
 /* The table 0, 1, 2, ... that every position of f is read from: as long as the longest dimension
  * asks for. NULL when no body asks. */

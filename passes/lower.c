@@ -15,8 +15,7 @@ static LowerFn *const lower_table[IR_OP_COUNT] = {
 #undef OP
 };
 
-/* ---- the pass
- * ---------------------------------------------------------------------------------------- */
+/* ---- the pass ---- */
 
 static bool lower_op(PassContext *pc, IrOp *op) {
   if (!lower_table[op->kind]) return true;

@@ -95,8 +95,7 @@ void lower_WHERE(IrBuilder *at, IrOp *op, IrValue **out) {
   lower_elementwise(at, op, out, emit_where, true);
 }
 
-/* ---- composites
- * ---------------------------------------------------------------------------------- */
+/* ---- composites ---- */
 
 /* Safe at both ends: exp overflows to inf, whose reciprocal is 0. */
 static IrValue *sigmoid(Nest *n, IrValue *x) {
@@ -169,8 +168,7 @@ COMPOSITE(HARD_SIGMOID, emit_hard_sigmoid)
 COMPOSITE(HARD_SWISH, emit_hard_swish)
 COMPOSITE(GELU, emit_gelu)
 
-/* ---- pow
- * -------------------------------------------------------------------------------------------- */
+/* ---- pow ---- */
 
 #define POW_MAX_WHOLE 64 /* larger whole exponents take the exponential form */
 
@@ -208,8 +206,7 @@ static IrValue *emit_pow(Nest *n, const IrOp *op, IrValue **x) {
 }
 COMPOSITE(POW, emit_pow)
 
-/* ---- quantization
- * ------------------------------------------------------------------------------------- */
+/* ---- quantization ---- */
 
 /* Slot of the per-axis operand 1, read along `axis` of operand 0; -1 when the parameter is an
  * attribute. */

@@ -22,8 +22,7 @@ static IrValue *add_bias(Nest *n, IrValue *acc, int bias) {
   return nest_bin(n, IR_OP_ADD, acc, b);
 }
 
-/* ---- matmul, linear
- * --------------------------------------------------------------------------------- */
+/* ---- matmul, linear ---- */
 
 /* Leading axes of t, broadcast against the result's leading axes along dims. */
 static void map_batch(IrMap *map, const IrType *t, int nbatch, int result_nbatch, const int *dims) {
@@ -87,8 +86,7 @@ void lower_LINEAR(IrBuilder *at, IrOp *op, IrValue **out) {
   out[0] = nest_close1(&n, add_bias(&n, contract(&n, sx, sw, &k, 1), bias));
 }
 
-/* ---- convolution
- * ---------------------------------------------------------------------------------------- */
+/* ---- convolution ---- */
 
 /* x [n, c, spatial...], w [out, in/groups, spatial...]; one or two spatial axes. */
 typedef struct {

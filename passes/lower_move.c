@@ -75,8 +75,7 @@ void lower_PAD(IrBuilder *at, IrOp *op, IrValue **out) {
   out[0] = lower_box(at, ir_operand(op, 0), op->results[0].type, begin, NULL, pad);
 }
 
-/* ---- concat, update
- * --------------------------------------------------------------------------------------- */
+/* ---- concat, update ---- */
 
 #define CONCAT_MAX 3 /* parts joined by one kernel */
 
@@ -166,9 +165,7 @@ void lower_UPDATE(IrBuilder *at, IrOp *op, IrValue **out) {
   out[0] = nest_close1(&n, r);
 }
 
-/* ---- gather
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- gather ---- */
 
 /* result[before axis, index axes, after axis] = table[before, index[...], after] */
 static IrValue *lower_take(IrBuilder *at, IrValue *table, IrValue *index, int axis,

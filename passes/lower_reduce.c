@@ -3,8 +3,7 @@
 #include "passes/lower_internal.h"
 #include <math.h>
 
-/* ---- plain reductions
- * ---------------------------------------------------------------------------------- */
+/* ---- plain reductions ---- */
 
 typedef struct {
   Nest n;
@@ -78,8 +77,7 @@ void lower_ARGMAX(IrBuilder *at, IrOp *op, IrValue **out) {
   out[0] = nest_close1(n, nest_where(n, none, nest_const(n, DT_S32, 0), first));
 }
 
-/* ---- pooling
- * -------------------------------------------------------------------------------------------- */
+/* ---- pooling ---- */
 
 typedef struct {
   int64_t kernel[2], stride[2], dilation[2], pad[4];
@@ -188,8 +186,7 @@ void lower_GLOBAL_AVG_POOL(IrBuilder *at, IrOp *op, IrValue **out) {
   out[0] = nest_close1(&r.n, s);
 }
 
-/* ---- softmax and normalisation
- * ----------------------------------------------------------------------------- */
+/* ---- softmax and normalisation ---- */
 
 #define NORM_MAX_PARAMS 4
 

@@ -17,9 +17,7 @@
 #include "passes/kernel_edit.h"
 #include <string.h>
 
-/* ---- one kernel
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- one kernel ---- */
 
 static IsaEngine load_queue(const KernelInfo *ki, int operand, const Block *b) {
   bool is_list;
@@ -293,9 +291,7 @@ static bool write_kernel(PassContext *pc, IrOp *k, const Places *places, IrBuild
   return true;
 }
 
-/* ---- the pass
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- the pass ---- */
 
 static PassStatus run(PassContext *pc, IrFunc *f) {
   Places p = {.pc = pc, .f = f};

@@ -30,8 +30,7 @@ static IrValue *write_reduction_position(Writer *w, IrBuilder *b) {
   return r;
 }
 
-/* ---- the array
- * ------------------------------------------------------------------------------------------- */
+/* ---- the array ---- */
 
 typedef struct {
   IrValue *x, *w, *acc; /* addresses of the current plane's rows, weights and accumulators */
@@ -106,8 +105,7 @@ void write_mxu(Writer *w, IrBuilder *b) {
   write_loops(w, b, 0, &c);
 }
 
-/* ---- the vector unit
- * ---------------------------------------------------------------------------------------- */
+/* ---- the vector unit ---- */
 
 /* Address of each stream that moves with a slot or an outer loop; the others stand in the
  * descriptor. */

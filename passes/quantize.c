@@ -34,8 +34,7 @@ static void quantize_other(PassContext *pc, IrOp *op) {
   }
 }
 
-/* ---- the products of a function, and what was observed of their inputs
- * ------------------------------------ */
+/* ---- the products of a function, and what was observed of their inputs ---- */
 
 typedef struct {
   Product *p;

@@ -3,8 +3,7 @@
 #include "passes/quantize_internal.h"
 #include <string.h>
 
-/* ---- recognising
- * ----------------------------------------------------------------------------------------- */
+/* ---- recognising ---- */
 
 static bool is_known_float(const IrValue *v) {
   if (!v->def || !dtype_is_float(v->type->dtype)) return false;
@@ -94,8 +93,7 @@ bool product_match(IrOp *op, Product *p) {
   return true;
 }
 
-/* ---- rewriting
- * --------------------------------------------------------------------------------------------- */
+/* ---- rewriting ---- */
 
 IrValue *rebuild(IrBuilder *b, const IrOp *op, int noperands, IrValue *const *operands,
                  const IrAttrInit *other) {

@@ -92,9 +92,7 @@ IrValue *product_to_static(PassContext *pc, Product *p, QuantWeight *w, IrValue 
   return replace_product(p, &b, v);
 }
 
-/* ---- settling
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- settling ---- */
 
 static bool commutes_with_quantize(const IrOp *op) {
   if (!op || op->nresults != 1) return false;

@@ -14,8 +14,7 @@ static bool has_edge(const KernelInfo *ki, const Schedule *s, int dim) {
   return ki->k.extent[dim] % live(ki, s, dim) != 0;
 }
 
-/* ---- the array
- * ------------------------------------------------------------------------------------- */
+/* ---- the array ---- */
 
 static void factor_dims(const KernelInfo *ki, int stream, uint32_t *rows, uint32_t *cols,
                         uint32_t *batch) {
@@ -204,8 +203,7 @@ bool sched_mxu(const KernelInfo *ki, const Schedule *s, const MachineDesc *m, Mx
   return !mx->transposed || (mx->nk && mx->k[mx->nk - 1].w == (int64_t)dtype_size(wt)) || !mx->nk;
 }
 
-/* ---- the vector unit
- * ------------------------------------------------------------------------------------- */
+/* ---- the vector unit ---- */
 
 typedef struct {
   const KernelInfo *ki;

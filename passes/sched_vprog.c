@@ -48,8 +48,7 @@ static bool is_real(const IrValue *v) {
   return dtype_is_float(v->type->dtype);
 }
 
-/* ---- free casts
- * ------------------------------------------------------------------------------------- */
+/* ---- free casts ---- */
 
 static bool only_stored(const IrValue *v) {
   return v->uses && ir_has_one_use(v) && v->uses->op->kind == IR_OP_YIELD;
@@ -70,8 +69,7 @@ static const IrValue *canonical(const KernelInfo *ki, const IrValue *v) {
   return v;
 }
 
-/* ---- operands
- * ---------------------------------------------------------------------------------------- */
+/* ---- operands ---- */
 
 typedef struct {
   char text[40];
@@ -127,8 +125,7 @@ static void one_immediate(Gen *g, Arg *a, int n, int *temps, int *ntemps) {
   }
 }
 
-/* ---- operations
- * ------------------------------------------------------------------------------------------ */
+/* ---- operations ---- */
 
 /* Body op to micro-operation: names for floats and integers; swap: operands exchanged. */
 typedef struct {
@@ -242,9 +239,7 @@ static int evaluate(Gen *g, const IrValue *v, bool top) {
   return g->reg[k];
 }
 
-/* ---- uses
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- uses ---- */
 
 static void count_uses(Gen *g, const IrValue *v, bool top) {
   if (v != canonical(g->ki, v)) v = canonical(g->ki, v), top = false;
@@ -262,9 +257,7 @@ static bool reduces(const Gen *g, int t) {
   return ir_is(g->st->target[t]->def, IR_OP_REDUCE) && computes(g, t);
 }
 
-/* ---- sections
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- sections ---- */
 
 static const char *combine_name(const IrOp *reduce, bool row) {
   bool real = is_real(&reduce->results[0]);

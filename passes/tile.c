@@ -241,8 +241,7 @@ static bool search_kernel(PassContext *pc, IrOp *k, Schedule *out, Predicted *co
   return isfinite(se.cost.total);
 }
 
-/* ---- the pass
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the pass ---- */
 
 static bool has_product(const IrOp *k, double *macs) {
   KernelInfo ki;

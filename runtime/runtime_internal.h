@@ -53,8 +53,7 @@ static inline uint32_t mxu_npad(uint32_t n) {
 }
 void mxu_f32_pack(RtPlane *p);
 
-/* ---- vector programs (vx_*.c)
- * --------------------------------------------------------------------- */
+/* ---- vector programs (vx_*.c) ---- */
 
 enum { VX_UNIT, VX_ZERO, VX_STRIDED };
 
@@ -83,8 +82,7 @@ VxFn vx_cache_get(VxCache *c, uint32_t vp, const IsaDesc *d, double elements, ch
 void vx_load_lanes(const uint8_t *p, int64_t stride, int64_t n, uint32_t *lanes, int32_t dtype);
 void vx_store_lanes(uint8_t *p, int64_t stride, int64_t n, const uint32_t *lanes, int32_t dtype);
 
-/* ---- resolved instructions
- * ------------------------------------------------------------------------- */
+/* ---- resolved instructions ---- */
 
 /* A DMA instruction with every address checked. Axis 0 is outermost; the box of elements inside the
  * tensor is [lo, hi) per axis. DRAM address of box element i: dram + sum i*dstride (dram already
@@ -112,8 +110,7 @@ typedef struct {
   bool distinct; /* no ACC row is named twice */
 } RowsView;
 
-/* ---- checking (check.c)
- * ------------------------------------------------------------------------------- */
+/* ---- checking (check.c) ---- */
 
 typedef struct Check Check;
 typedef struct {
@@ -121,8 +118,7 @@ typedef struct {
 } VClock;
 typedef enum { RT_SPM, RT_ACC, RT_DRAM, RT_SPACES } RtSpace;
 
-/* ---- the device
- * ------------------------------------------------------------------------------------------ */
+/* ---- the device ---- */
 
 typedef struct {
   uint8_t *dram, *spm, *acc;            /* mappings with RT_SLACK readable bytes beyond */

@@ -59,8 +59,7 @@ static void put(Emitter *e, IsaInsn in) {
   e->code[e->ninsns++] = in;
 }
 
-/* ---- instructions
- * -------------------------------------------------------------------------------------------- */
+/* ---- instructions ---- */
 
 /* One entry of `args`: [operand] a value, [operand, constant] an address, an int, or a field name.
  */
@@ -171,9 +170,7 @@ static void emit_insn(Emitter *e, const IrOp *op) {
   put(e, in);
 }
 
-/* ---- regions
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- regions ---- */
 
 static void emit_block(Emitter *e, const IrBlock *b);
 
@@ -285,9 +282,7 @@ static void emit_block(Emitter *e, const IrBlock *b) {
   for (const IrOp *op = b->first; op && !e->failed; op = op->next) emit_op(e, op);
 }
 
-/* ---- the image
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- the image ---- */
 
 static void count_ops(const IrBlock *b, uint32_t *sections, uint32_t *descs, uint32_t *vprogs) {
   for (const IrOp *op = b->first; op; op = op->next) {

@@ -19,8 +19,7 @@ double tensor_broadcast(const Tensor *t, const IrType *to, const int64_t *index)
   return tensor_at(t, own);
 }
 
-/* ---- building
- * -------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 typedef struct {
   DiagEngine *diag;
@@ -137,9 +136,7 @@ static bool build(Run *r, const Case *c, Rng *rng) {
   return true;
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- running ---- */
 
 static bool lower(Run *r) {
   PassManager *pm = pass_manager_new(r->m, machine_default());

@@ -11,8 +11,7 @@
     return expr;                                                                                   \
   }
 
-/* ---- elementwise
- * ------------------------------------------------------------------------------------------ */
+/* ---- elementwise ---- */
 
 static double sigmoid(double x) {
   return 1 / (1 + exp(-x));
@@ -144,9 +143,7 @@ static const Case elementwise[] = {
      0},
 };
 
-/* ---- reductions
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- reductions ---- */
 
 /* Visits x's elements that are reduced into `index`; the reduced axes come from the op's `axis`. */
 typedef struct {
@@ -279,9 +276,7 @@ static const Case reductions[] = {
      1e-5},
 };
 
-/* ---- rearrangements
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- rearrangements ---- */
 
 static double ref_reshape(const IrOp *op, const Tensor *in, int result, const int64_t *index) {
   (void)result;

@@ -8,8 +8,7 @@ static double element(const Tensor *t, int64_t a, int64_t b, int64_t c, int64_t 
   return tensor_at(t, index);
 }
 
-/* ---- matmul, linear
- * --------------------------------------------------------------------------------------- */
+/* ---- matmul, linear ---- */
 
 /* m[.., i, j] with leading axes broadcast to the result's; swapped: m[.., j, i]. */
 static double matrix_at(const Tensor *m, const IrType *to, const int64_t *index, bool swapped,
@@ -44,9 +43,7 @@ static double ref_linear(const IrOp *op, const Tensor *in, int result, const int
   return sum;
 }
 
-/* ---- convolution
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- convolution ---- */
 
 static int64_t either(const IrOp *op, const char *name, int i) {
   int64_t v[4];
@@ -118,9 +115,7 @@ static double ref_conv_transpose(const IrOp *op, const Tensor *in, int result,
   return sum;
 }
 
-/* ---- pooling
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- pooling ---- */
 
 typedef struct {
   double sum, max;

@@ -309,8 +309,7 @@ static void test_clone_op(void **state) {
   check_uses(y, 0);
 }
 
-/* ---- verifier: what text cannot say
- * ---------------------------------------------------------------- */
+/* ---- verifier: what text cannot say ---- */
 
 static bool reported(Fixture *t, const char *code, const char *text) {
   for (size_t i = 0; i < diag_count(t->diag); i++)

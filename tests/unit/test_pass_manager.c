@@ -23,8 +23,7 @@ typedef struct {
   PassRunOptions o;
 } Fixture;
 
-/* ---- passes under test: each leaves a trace in a function attribute
- * ------------------------------------ */
+/* ---- passes under test: each leaves a trace in a function attribute ---- */
 
 static PassStatus trace(PassContext *pc, IrFunc *f) {
   const IrAttr *before = ir_func_attr(f, "trace");
@@ -133,8 +132,7 @@ static bool reported(Fixture *t, const char *code, const char *text) {
   return false;
 }
 
-/* ---- pipelines
- * ------------------------------------------------------------------------------------------- */
+/* ---- pipelines ---- */
 
 static void test_order(void **state) {
   Fixture *t = *state;
@@ -224,8 +222,7 @@ static void test_stop_after(void **state) {
   assert_string_equal(traced(t), "first;second;");
 }
 
-/* ---- failures
- * -------------------------------------------------------------------------------------------- */
+/* ---- failures ---- */
 
 static void test_failures(void **state) {
   Fixture *t = *state;
@@ -282,8 +279,7 @@ static void test_reproducer(void **state) {
   remove(path);
 }
 
-/* ---- what is printed
- * ------------------------------------------------------------------------------------- */
+/* ---- what is printed ---- */
 
 static char *captured(Fixture *t, const char *pipeline, bool *ok) {
   char *text = NULL;
@@ -325,8 +321,7 @@ static void test_times_and_statistics(void **state) {
   free(text);
 }
 
-/* ---- registration
- * ----------------------------------------------------------------------------------------- */
+/* ---- registration ---- */
 
 static void test_registration(void **state) {
   Fixture *t = *state;

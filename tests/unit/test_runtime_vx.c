@@ -327,8 +327,7 @@ static void reductions_and_loops(void **state) {
           "vec; mov v0, 1.0; rmax.f r0, v0; endv; st s0, r0", 18, true);
 }
 
-/* ---- random programs: all of integers or all of floats, so that the bits of a NaN never matter
- * ---- */
+/* ---- random programs, of integers or of floats alone: the bits of a NaN never matter ---- */
 
 static bool op_allowed(IsaVopKind op, bool floats) {
   bool shared = op == VOP_MOV || op == VOP_SEL;
