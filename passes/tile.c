@@ -312,6 +312,12 @@ static bool asks_index(const IrOp *kernel) {
 }
 
 static PassStatus run(PassContext *pc, IrFunc *f) {
+  int64_t slots = pass_option_int(pc, "slots");
+  if (slots != 1 && slots != 2) {
+    diag_error(pc->diag, f->loc, "E-option", "pass `tile`: slots is 1 or 2, not %lld",
+               (long long)slots);
+    return PASS_FAILED;
+  }
   for (IrOp *op = f->body->first, *next; op; op = next) {
     next = op->next;
     if (op->kind != IR_OP_KERNEL || ir_attr(op, "tile")) continue;

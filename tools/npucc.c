@@ -69,7 +69,7 @@ typedef struct {
   Emit emit;
   bool verbose, manual, reference, compiled;
   BatchOptions batch;
-  const char *model;
+  const char *model, *chooser; /* chooser: the option that chooses a pipeline, NULL: none */
 } Options;
 
 /* ---- compiling ---- */
@@ -214,13 +214,17 @@ static bool take_option(const Cli *cli, int id, const char *value, Options *o) {
   case OPT_REFERENCE: return take_reference(cli, value, o);
   case OPT_MODEL: npucc->mdl.model = value; break;
   case OPT_CALIBRATE: npucc->calibrate = value; break;
-  case OPT_NO_QUANTIZE: npucc->quantize = false; break;
+  case OPT_NO_QUANTIZE:
+    npucc->quantize = false;
+    o->chooser = "--no-quantize";
+    break;
   case OPT_VERBOSE: o->verbose = true; break;
   case OPT_MANUAL: o->manual = true; break;
   case OPT_LABELS: o->batch.labels = value; break;
   case OPT_LEVEL:
     if (!cli_int(cli, "-O", value, 0, 2, &n)) return false;
     npucc->opt_level = (int)n;
+    o->chooser = "-O";
     break;
   case OPT_RANDOM:
     if (!cli_int(cli, "--random", value, 0, INT64_MAX, &n)) return false;
@@ -240,6 +244,9 @@ static bool finish_options(const Cli *cli, Options *o) {
                      "--input, --random and --labels belong to --reference; npusim runs binaries");
   if (o->reference && o->emit != EMIT_BINARY)
     return cli_error(cli, "--reference runs the model and --emit prints it; give one of them");
+  if (o->chooser && o->args.options.pipeline)
+    return cli_error(cli, "--passes names the passes and %s chooses them; give one of them",
+                     o->chooser);
   if (!o->reference && o->outputs.n > 1) return cli_error(cli, "give one --output");
   o->model = files[0];
   for (int i = 0; i < o->outputs.n; i++)

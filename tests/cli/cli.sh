@@ -69,6 +69,7 @@ bad "nothing to calibrate" npucc --no-quantize --calibrate random two.mdl
 bad "cannot open tensor file 'c.npz'" npucc --calibrate c.npz two.mdl
 bad "E-machine" npucc --machine nowhere two.mdl -o x.bin
 bad "belong to --reference" npucc --input x.npy two.mdl
+bad "--passes names the passes and -O chooses them" npucc --passes=lower -O1 two.mdl
 bad "--reference is float or compiled" npucc --reference=exact two.mdl
 printf 'ONNX\0\1' >model.onnx
 bad "model.onnx: error: this is not text" npucc model.onnx -o x.bin
