@@ -1,6 +1,7 @@
 /* Shape rules of elementwise ops, on tensors (NumPy broadcasting) and on scalars in kernel bodies.
  */
 #include "ir/shape.h"
+#include <string.h>
 
 /* Bodies compute in f32 and s32 only. */
 static bool body_type_ok(Shape *s) {
@@ -70,12 +71,21 @@ bool shape_unary_float(Shape *s) {
   return need_float(s, s->x[0], "x") && body_type_ok(s) && result(s, s->x[0]);
 }
 
+bool shape_gelu(Shape *s) {
+  const char *form = ir_get_str(s->op, "approximate", "none");
+  if (strcmp(form, "none") && strcmp(form, "tanh"))
+    return shape_fail(s, "E-attr", "approximate = \"%s\" is neither \"none\" nor \"tanh\"", form);
+  return shape_unary_float(s);
+}
+
 bool shape_same1(Shape *s) {
-  if (s->kind == IR_OP_CLIP) {
-    double lo = ir_get_float(s->op, "lo", 0), hi = ir_get_float(s->op, "hi", 0);
-    if (!(lo <= hi))
-      return shape_fail(s, "E-attr", "lo = %g is not at most hi = %g; swap them", lo, hi);
-  }
+  return result(s, s->x[0]);
+}
+
+bool shape_clip(Shape *s) {
+  double lo = ir_get_float(s->op, "lo", 0), hi = ir_get_float(s->op, "hi", 0);
+  if (!(lo <= hi))
+    return shape_fail(s, "E-attr", "lo = %g is not at most hi = %g; swap them", lo, hi);
   return result(s, s->x[0]);
 }
 

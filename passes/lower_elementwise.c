@@ -1,6 +1,7 @@
 /* lower: elementwise ops, computed in f32 or s32 and converted to the result's type. */
 #include "passes/lower_internal.h"
 #include <math.h>
+#include <string.h>
 
 /* x[i]: operand i in its compute type. Returns the result before conversion to the op's type. */
 typedef IrValue *EmitFn(Nest *n, const IrOp *op, IrValue **x);
@@ -146,9 +147,8 @@ static IrValue *emit_hard_swish(Nest *n, const IrOp *op, IrValue **x) {
 /* Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016): the exact form and the tanh
  * approximation. */
 static IrValue *emit_gelu(Nest *n, const IrOp *op, IrValue **x) {
-  const char *form = ir_get_str(op, "approximate", "none");
   IrValue *phi;
-  if (form[0] == 't') {
+  if (!strcmp(ir_get_str(op, "approximate", "none"), "tanh")) {
     IrValue *cube = nest_bin(n, IR_OP_MUL, nest_bin(n, IR_OP_MUL, x[0], x[0]), x[0]);
     IrValue *inner = nest_bin(n, IR_OP_ADD, x[0], nest_bin_const(n, IR_OP_MUL, cube, 0.044715));
     phi = nest_un(n, IR_OP_TANH, nest_bin_const(n, IR_OP_MUL, inner, 0.7978845608028654));
