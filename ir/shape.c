@@ -140,6 +140,12 @@ bool need_axis(Shape *s, const char *name, int rank, int *axis) {
                     (long long)given, type_text(s, s->x[0]), -rank, rank - 1);
 }
 
+bool need_border(Shape *s, const char *name, DType t) {
+  double value = ir_get_float(s->op, name, 0);
+  if (dtype_is_float(t) || dtype_holds(t, value)) return true;
+  return shape_fail(s, "E-attr", "%s = %.10g is not a value of %s", name, value, dtype_name(t));
+}
+
 bool need_ints(Shape *s, const char *name, int n, int64_t lo, int64_t hi, int64_t *out) {
   const IrAttr *a = ir_attr(s->op, name);
   bool list = a->kind == IR_ATTR_ARRAY;

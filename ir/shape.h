@@ -46,6 +46,8 @@ const char *operand_name(Shape *s, int operand);
 bool need_axis(Shape *s, const char *name, int rank, int *axis);
 /* Integer list attribute: one number stands for all of `n`. Each must lie in lo..hi. */
 bool need_ints(Shape *s, const char *name, int n, int64_t lo, int64_t hi, int64_t *out);
+/* Attribute `name` as a border of elements t: for integers it must be one of theirs. */
+bool need_border(Shape *s, const char *name, DType t);
 
 /* Convolutions and pooling: top, left, bottom, right from `pad`; window positions along both axes.
  */
@@ -61,14 +63,14 @@ bool window_outputs(Shape *s, const int64_t in[2], const int64_t k[2], const int
   X(same_dtype)                                                                                    \
   X(compare)                                                                                       \
   X(where)                                                                                         \
-  X(unary_arith) X(unary_float) X(gelu) X(same1) X(clip) X(cast) X(matmul) X(linear) X(conv2d)     \
-      X(conv1d) X(conv_transpose2d) X(pool) X(global_pool) X(reduce) X(reduce_float)               \
-          X(reduce_same) X(argmax) X(float_axis) X(batch_norm) X(layer_norm) X(rms_norm)           \
-              X(reshape) X(flatten) X(transpose) X(concat) X(split) X(slice) X(pad) X(broadcast)   \
-                  X(gather) X(embed) X(update) X(quantize) X(dequantize) X(requantize) X(weight)   \
-                      X(constant) X(state) X(state_write) X(none) X(scalar_same) X(scalar_s32)     \
-                          X(token_reg) X(token_buf) X(token_sem) X(token_desc) X(token_vprog)      \
-                              X(token_addr)
+  X(unary_arith)                                                                                   \
+  X(unary_float) X(gelu) X(same1) X(clip) X(cast) X(matmul) X(linear) X(conv2d) X(conv1d)          \
+      X(conv_transpose2d) X(pool) X(global_pool) X(reduce) X(reduce_float) X(reduce_same)          \
+          X(argmax) X(float_axis) X(batch_norm) X(layer_norm) X(rms_norm) X(reshape) X(flatten)    \
+              X(transpose) X(concat) X(split) X(slice) X(pad) X(broadcast) X(gather) X(embed)      \
+                  X(update) X(quantize) X(dequantize) X(requantize) X(weight) X(constant) X(state) \
+                      X(state_write) X(none) X(scalar_same) X(scalar_s32) X(token_reg)             \
+                          X(token_buf) X(token_sem) X(token_desc) X(token_vprog) X(token_addr)
 #define X(rule) bool shape_##rule(Shape *s);
 SHAPE_RULES(X)
 #undef X

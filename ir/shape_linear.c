@@ -180,7 +180,7 @@ bool shape_conv2d(Shape *s) {
                     "output channels") ||
       !need_ints(s, "stride", 2, 1, MAX_EXTENT, stride) ||
       !need_ints(s, "dilation", 2, 1, MAX_EXTENT, dilation) ||
-      !need_pads(s, &x->shape[2], &w->shape[2], tlbr) ||
+      !need_pads(s, &x->shape[2], &w->shape[2], tlbr) || !need_border(s, "pad_value", x->dtype) ||
       !window_outputs(s, &x->shape[2], &w->shape[2], stride, dilation, tlbr, &out[2]))
     return false;
   out[0] = x->shape[0];

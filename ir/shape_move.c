@@ -172,7 +172,7 @@ bool shape_pad(Shape *s) {
         !add_i64(shape[i], pair->array.items[1]->i, &shape[i]))
       shape[i] = INT64_MAX;
   }
-  return result_shape(s, x->dtype, x->rank, shape);
+  return need_border(s, "value", x->dtype) && result_shape(s, x->dtype, x->rank, shape);
 }
 
 bool shape_broadcast(Shape *s) {

@@ -130,14 +130,12 @@ static void check_given_type(Verifier *v, const IrOp *op) {
   const IrType *t = op->results[0].type;
   const IrAttr *value = op->kind == IR_OP_CONSTANT ? ir_attr(op, "value") : NULL;
   if (!value || t->kind == IR_TYPE_TOKEN || dtype_is_float(t->dtype)) return;
-  uint64_t element = 0;
   double wanted = ir_get_float(op, "value", 0);
-  dtype_set(t->dtype, &element, 0, wanted);
   if (value->kind == IR_ATTR_FLOAT)
     verify_fail(v, op, "E-dtype",
                 "the value is a real number but the type is %s; write a whole number",
                 verify_type_text(v, t));
-  else if (dtype_get(t->dtype, &element, 0) != wanted)
+  else if (!dtype_holds(t->dtype, wanted))
     verify_fail(v, op, "E-dtype", "%g is not a value of %s", wanted, dtype_name(t->dtype));
 }
 

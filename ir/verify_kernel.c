@@ -103,15 +103,11 @@ static bool check_in_map(Verifier *v, const IrOp *op, const IrKernel *k, int i) 
 
 static bool check_pad(Verifier *v, const IrOp *op, const IrAttr *a, int i) {
   DType t = ir_operand(op, i)->type->dtype;
-  double value, back;
-  uint64_t element = 0;
+  double value;
   if (a->kind == IR_ATTR_STR && !strcmp(a->s, "none")) return true;
   if (!ir_kernel_pad(op, i, &value))
     return verify_fail(v, op, "E-kernel", "the pad of operand %d must be a number or \"none\"", i);
-  if (dtype_is_float(t)) return true;
-  dtype_set(t, &element, 0, value);
-  back = dtype_get(t, &element, 0);
-  if (back == value) return true;
+  if (dtype_is_float(t) || dtype_holds(t, value)) return true;
   return verify_fail(v, op, "E-kernel", "the pad %g of operand %d is not a value of %s", value, i,
                      dtype_name(t));
 }

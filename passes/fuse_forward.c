@@ -4,7 +4,6 @@
  * nothing is computed twice. */
 #include "passes/cast.h"
 #include "passes/fuse_internal.h"
-#include <math.h>
 
 /* Yields its operand, perhaps through casts that lose nothing. */
 static bool is_plain_copy(const IrOp *kernel) {
@@ -89,12 +88,7 @@ static bool merged_pad(const IrOp *copy, const IrOp *consumer, int operand, cons
     if (axis_dim(&plain) != d || before < 0 || after < 0) return false;
   }
   if (*pad) return ir_kernel_pad(copy, 0, &inner) && inner == outer;
-  DType source = from->dtype;
-  uint64_t element = 0;
-  if (source == DT_S8 || source == DT_S32)
-    if (outer != floor(outer) || fabs(outer) > 1e9) return false;
-  dtype_set(source, &element, 0, outer);
-  if (dtype_get(source, &element, 0) != outer) return false;
+  if (!dtype_holds(from->dtype, outer)) return false;
   *pad = kernel_pad_attr(consumer, operand);
   return true;
 }

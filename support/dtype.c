@@ -134,6 +134,12 @@ void dtype_set(DType t, void *data, size_t i, double v) {
   }
 }
 
+bool dtype_holds(DType t, double v) {
+  uint64_t element = 0;
+  dtype_set(t, &element, 0, v);
+  return dtype_get(t, &element, 0) == v;
+}
+
 /* Like dtype_set, without branches the compiler cannot vectorize: adding 1.5 x 2^23 leaves the
  * nearest integer, ties to even, in the low bits. */
 static int8_t f32_to_s8(float v) {

@@ -33,4 +33,6 @@ bool dtype_parse(const char *name, DType *out);
 void dtype_convert(DType to, void *dst, DType from, const void *src, size_t n);
 double dtype_get(DType t, const void *data, size_t i);
 void dtype_set(DType t, void *data, size_t i, double v);
+/* Whether v is a value of t: stored and read again, it is the same. */
+bool dtype_holds(DType t, double v);
 #endif
