@@ -6,8 +6,7 @@
 #include "support/dtype.h"
 #include "support/support.h"
 
-/* ---- machine description ------------------------------------------------------------------------
- */
+/* ---- machine description ---- */
 
 /* MFIELD(member, C type, "file key", minimum, maximum, "unit and meaning") for every field, in
  * isa/machine.def: reader, writer, comparison and the manual are driven by it. */

@@ -2,8 +2,7 @@
 #include "passes/kernel_edit.h"
 #include <string.h>
 
-/* ---- looking -----------------------------------------------------------------------------------
- */
+/* ---- looking ---- */
 
 int axis_dim(const IrAffine *a) {
   if (a->index >= 0 || a->cst != 0) return AXIS_OTHER;
@@ -114,8 +113,7 @@ void kernel_join_names(IrOp *kernel, const IrOp *first, const IrOp *second) {
   kernel_set_name(kernel, a);
 }
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 static IrAffine affine_substitute(const IrAffine *a, const DimImage *images) {
   IrAffine r = {.cst = a->cst, .index = a->index};

@@ -11,8 +11,7 @@ typedef struct {
   int64_t cst;
 } DimImage;
 
-/* ---- looking -----------------------------------------------------------------------------------
- */
+/* ---- looking ---- */
 
 /* The dimension a pure axis runs along: coefficient 1, no constant, not indirect. NEST_NO_DIM when
  * the axis is constant 0; -2 for any other form. */
@@ -39,8 +38,7 @@ void kernel_set_name(IrOp *kernel, const char *name);
 /* Names a kernel after the two it was made of, casts and overlong tails left out. */
 void kernel_join_names(IrOp *kernel, const IrOp *first, const IrOp *second);
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 /* Adds operand `operand` of `kernel` to n, its map rewritten; the same read added before is shared.
  * Returns the operand number in n. new_number[i]: where kernel's operand i went (for indirect

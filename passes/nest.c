@@ -66,8 +66,7 @@ IrValue *nest_close1(Nest *n, IrValue *value) {
   return nest_close(n, &value);
 }
 
-/* ---- maps --------------------------------------------------------------------------------------
- */
+/* ---- maps ---- */
 
 void nest_axis(IrMap *m, int axis, int dim, int64_t coef) {
   if (dim != NEST_NO_DIM) m->axis[axis].coef[dim] += coef;
@@ -87,8 +86,7 @@ IrMap nest_map_broadcast(const IrType *t, const IrType *to, const int *dims) {
   return m;
 }
 
-/* ---- body --------------------------------------------------------------------------------------
- */
+/* ---- body ---- */
 
 static DType compute_dtype(DType t) {
   return dtype_is_float(t) ? DT_F32 : DT_S32;

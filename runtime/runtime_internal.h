@@ -5,8 +5,7 @@
 
 enum { RT_ARGS = 64, RT_SLACK = 4096, RT_MAX_FINDINGS = 32 };
 
-/* ---- planes and matrix kernels (mxu_*.c) --------------------------------------------------------
- */
+/* ---- planes and matrix kernels (mxu_*.c) ---- */
 
 /* A weight plane in the FIFO. raw holds the elements as loaded; the packed forms are made when a
  * multiply first needs them, because only the multiply knows the type of the activations. */

@@ -114,8 +114,7 @@ void diag_set_sink(DiagEngine *d, void (*sink)(void *user, const DiagEngine *d, 
 void diag_format(const DiagEngine *d, const Diag *diag, bool color, StrBuf *out);
 void diag_print_all(const DiagEngine *d, FILE *out, bool color);
 
-/* ---- files ------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 /* A read-only memory mapping of a whole file. On failure returns false and *why is a static or
  * strerror text. An empty file maps to data="" and size 0. */
@@ -142,8 +141,7 @@ char *path_beside(Arena *a, const char *path, const char *name);
  * none. */
 char *path_real(Arena *a, const char *path);
 
-/* ---- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 float bf16_to_f32(uint16_t h);
 uint16_t f32_to_bf16(float f); /* round to nearest even; NaN stays a quiet NaN */

@@ -2,8 +2,7 @@
 #include "tests/unit/ir_fixture.h"
 #include <math.h>
 
-/* ---- kernels ----------------------------------------------------------------------------------
- */
+/* ---- kernels ---- */
 
 /* y[r] = sum over c of x[i[r], c] */
 static IrOp *gather_sum(Fixture *t, IrValue *i, IrValue *x) {
@@ -62,8 +61,7 @@ static void test_layout(void **state) {
   for (int i = 0; i < 3; i++) assert_int_equal(order[i], wanted[i]);
 }
 
-/* ---- padding: PyTorch's and TensorFlow's rules -------------------------------------------------
- */
+/* ---- padding: PyTorch's and TensorFlow's rules ---- */
 
 static void check_pads(Fixture *t, const IrAttr *pad, int64_t stride, int64_t in, int64_t k,
                        const int64_t want[4]) {
@@ -88,8 +86,7 @@ static void test_pads(void **state) {
   check_pads(t, ir_attr_str(m, "same"), 4, 9, 1, (int64_t[]){0, 0, 0, 0});
 }
 
-/* ---- constants ---------------------------------------------------------------------------------
- */
+/* ---- constants ---- */
 
 static IrValue *weight(Fixture *t, const char *init, const char *type, int64_t seed) {
   IrAttrInit attrs[] = {{"init", ir_attr_str(t->m, init)}, {"type", ir_attr_str(t->m, type)},
