@@ -17,17 +17,20 @@ typedef struct {
   int isa_level; /* host vector level: -1 best available, 0 portable, 1 AVX2, 2 AVX-512/VNNI, 3 AMX;
                     same bytes */
 } NpurtOptions;
-NpurtModel *npurt_load(const char *path, const NpurtOptions *options,
-                       DiagEngine *diag); /* NULL after a diagnostic */
+/* NULL after a diagnostic. options NULL: timed, best host level. The model keeps the file mapped.
+ */
+NpurtModel *npurt_load(const char *path, const NpurtOptions *options, DiagEngine *diag);
+/* The same from memory; data is not copied and must outlive the model. */
 NpurtModel *npurt_load_memory(const void *data, size_t size, const NpurtOptions *options,
                               DiagEngine *diag);
-void npurt_free(NpurtModel *m);
+void npurt_free(NpurtModel *m); /* NULL is fine; ends all that was got from m */
 const IsaImage *npurt_image(const NpurtModel *m);
-const IsaIo *npurt_find_io(const NpurtModel *m, IsaIoRole role, const char *name);
+const IsaIo *npurt_find_io(const NpurtModel *m, IsaIoRole role, const char *name); /* NULL: none */
 /* Pointer to the tensor's bytes in simulated DRAM, row-major, dtype and shape as in the signature:
  * write inputs before a run, read outputs after it, save and restore states. */
 void *npurt_io_data(NpurtModel *m, const IsaIo *io);
-void npurt_set_arg(NpurtModel *m, int number, int64_t value); /* host arguments read by `arg` */
+/* Host arguments 0 to 63, read by `arg`, 0 until set; other numbers are ignored. */
+void npurt_set_arg(NpurtModel *m, int number, int64_t value);
 void npurt_reset(NpurtModel *m); /* DRAM as loaded: states back to their start */
 /* Executes the program once. False after a diagnostic (trap with pc, source line, and reason). */
 bool npurt_run(NpurtModel *m, DiagEngine *diag);
@@ -36,28 +39,29 @@ bool npurt_run(NpurtModel *m, DiagEngine *diag);
  * instructions and work). */
 typedef struct {
   uint64_t runs, instructions;
-  double cycles, seconds;
+  double cycles, seconds; /* simulated */
   struct {
-    double busy, stall_take, stall_queue, idle;
+    double busy, stall_take, stall_queue, idle; /* cycles; they sum to all */
     uint64_t instructions;
   } engine[ENGINE_COUNT];
-  double dram_read, dram_write; /* bytes on the bus */
-  double macs_s8, macs_bf16, vpu_ops;
-  IsaEnergy energy;
-  double energy_static;                    /* pJ */
+  double dram_read, dram_write;       /* bytes on the bus */
+  double macs_s8, macs_bf16, vpu_ops; /* multiply-accumulates (of all columns), lane operations */
+  IsaEnergy energy;                   /* pJ, without leakage */
+  double energy_static;               /* pJ of leakage */
   double bound_compute, bound_dram, bound; /* roofline, cycles for these runs */
 } NpurtProfile;
-const NpurtProfile *npurt_profile(const NpurtModel *m);
+const NpurtProfile *npurt_profile(const NpurtModel *m); /* m's own, kept up to date */
 void npurt_clear_profile(NpurtModel *m);
+/* What the instructions of one source op cost; place as in the model file. */
 typedef struct {
   const char *op, *file;
   uint32_t line, col;
-  double cycles, macs, dram_bytes, energy;
+  double cycles, macs, dram_bytes, energy; /* energy: pJ */
   uint64_t instructions;
 } NpurtOpProfile;
-size_t npurt_op_profile(const NpurtModel *m,
-                        const NpurtOpProfile **out); /* per source op, in program order */
-void npurt_report(const NpurtModel *m, StrBuf *out); /* the text of --report */
-bool npurt_trace_write(const NpurtModel *m, const char *path,
-                       DiagEngine *diag); /* Chrome trace JSON */
+/* In program order; *out is m's own, kept up to date. Returns how many. */
+size_t npurt_op_profile(const NpurtModel *m, const NpurtOpProfile **out);
+void npurt_report(const NpurtModel *m, StrBuf *out); /* adds the text of --report */
+/* Chrome trace JSON of what options.trace recorded. False after a diagnostic. */
+bool npurt_trace_write(const NpurtModel *m, const char *path, DiagEngine *diag);
 #endif
