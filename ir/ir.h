@@ -351,19 +351,18 @@ const IrData *ir_constant_data(const IrValue *v);
 bool ir_constant_splat(const IrValue *v, double *out); /* all elements equal */
 
 /* ---- nest level ---- */
-/* `kernel`: a perfectly general loop nest.
- *   attributes  dims     = [["oh", 28], ["oc", 128], ["k", 64], ...]   every dimension, named, with
- * its extent in_maps  = [map, ...]   one per operand:  tensor coordinates from dimensions pads =
- * [x, ...]     one per operand: value of out-of-range reads (float or int), or "none" when every
- * read is in range out_maps = [map, ...]   one per result: each axis names one dimension plus a
- * constant, coefficient 1 operands    tensors;  results tensors region      block arguments: one
- * scalar per operand, of the operand's element type; scalar ops (level body); `reduce`
- * {op="sum"|"max"|"min", over=[dim numbers]}, `index` {dim=n}; ends in `yield` with one scalar per
- * result, of the result's element type. A scalar varies over the dimensions of its operands;
- * `reduce` removes those it reduces over. Every result's dimensions are those its out_map names,
- * and the yielded scalar varies over no other. Arithmetic in a body is f32 or s32: other element
- * types are cast first. Bodies are evaluated as written: f32 IEEE, no contraction, no reassociation
- * except by `reduce` over floats, whose order is the scheduler's. */
+/* `kernel`: a perfectly general loop nest. Operands and results are tensors; attributes are
+ * - dims = [["oh", 28], ["oc", 128], ...]: every dimension, named, with its extent;
+ * - in_maps, one per operand: tensor coordinates from dimensions;
+ * - pads, one per operand: what a read out of range gives, or "none" when there is no such read;
+ * - out_maps, one per result: each axis is one dimension, or 0 along an axis of one element.
+ * The region takes one scalar per operand, of the operand's element type, and holds scalar ops
+ * (level body), `reduce` {op = "sum"|"max"|"min", over = [dimension numbers]} and `index` {dim};
+ * it ends in `yield` with one scalar per result, of the result's element type. A scalar varies over
+ * the dimensions of its operands; `reduce` removes those it reduces over; what is yielded varies
+ * over no dimension that the result's map does not name. Arithmetic in a body is f32 or s32: other
+ * element types are cast first. Bodies are evaluated as written: f32 IEEE, no contraction, no
+ * reassociation except by `reduce` over floats, whose order is the scheduler's. */
 typedef struct {
   int ndims;
   const char *name[IR_MAX_DIMS];

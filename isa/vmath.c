@@ -9,12 +9,13 @@
  * multiples up to 2^15 are exact.
  *
  * Values out of the ordinary:
- *   exp   NaN -> NaN, overflow -> inf, -inf -> 0; denormal results are rounded once: the power of
- * two is applied in two factors of which the first is exact log   NaN -> NaN, below 0 -> NaN, +-0
- * -> -inf, inf -> inf; denormal arguments are scaled by 2^23 first tanh  NaN -> NaN, +-inf -> +-1,
- * +-0 -> +-0          erf  the same sin   NaN, +-inf -> NaN, sin(+-0) = +-0; accurate for |x| <=
- * 51471 (2^15 * pi / 2), beyond that the reduced cos   argument loses bits; results stay within
- * [-1, 1] */
+ * - exp: NaN -> NaN, overflow -> inf, -inf -> 0; denormal results are rounded once: the power of
+ *   two is applied in two factors of which the first is exact
+ * - log: NaN -> NaN, below 0 -> NaN, +-0 -> -inf, inf -> inf; denormal arguments are scaled by 2^23
+ *   first
+ * - tanh, erf: NaN -> NaN, +-inf -> +-1, +-0 -> +-0
+ * - sin, cos: NaN, +-inf -> NaN, sin(+-0) = +-0; accurate for |x| <= 51471 (2^15 * pi / 2), beyond
+ *   that the reduced argument loses bits; results stay within [-1, 1] */
 #include "isa/isa_internal.h"
 #include <string.h>
 

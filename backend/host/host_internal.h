@@ -1,12 +1,11 @@
 /* The parts of backend/host. A nest-level function becomes a list of steps over numbered buffers:
  * one native function per kernel, and plain copies around them where an operand has to be padded,
  * rearranged or checked first. The way of a kernel:
- *
- *   kernel.c    body and maps -> nodes, accesses, stages   (what is computed from what)
- *   schedule.c  stages -> loops                            (vector dimension, register and cache
- * tiles) emit.c      loops -> LLVM; scalar.c, vmath.c: the body's operations on vectors jit.c LLVM
- * module -> native code steps.c     the function around the kernels: buffers, liveness, steps;
- * copy.c: the copies */
+ * - kernel.c: body and maps to nodes, accesses, stages (what is computed from what);
+ * - schedule.c: stages to loops (vector dimension, register and cache tiles);
+ * - emit.c: loops to LLVM; scalar.c and vmath.c the body's operations on vectors;
+ * - jit.c: LLVM module to native code;
+ * - steps.c: the function around the kernels (buffers, liveness, steps); copy.c the copies. */
 #ifndef HOST_INTERNAL_H
 #define HOST_INTERNAL_H
 #include "backend/host/host.h"

@@ -1,7 +1,9 @@
 /* Program IR to instructions: a walk over the ops, each instruction encoded from its row of the ISA
- * table. for  -> li counter, lo;  L: body;  addi counter, step;  [li r31, hi];  blt counter, bound,
- * L if   -> branch on the opposite condition over the region desc -> dload Register r31 is the
- * backend's own. */
+ * table.
+ * - for: li counter, lo; L: body; addi counter, step; [li r31, hi]; blt counter, bound, L
+ * - if: branch on the opposite condition over the region
+ * - desc: dload
+ * Register r31 is the backend's own. */
 #include "backend/npu/emit_internal.h"
 #include <string.h>
 
