@@ -210,10 +210,6 @@ PassManager *npucc_passes(Npucc *c) {
   return c->pm;
 }
 
-const MachineDesc *npucc_machine(const Npucc *c) {
-  return &c->machine;
-}
-
 HostProgram *npucc_host(Npucc *c) {
   return hostrun_compile(&c->host, c->module->funcs[0]);
 }

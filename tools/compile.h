@@ -40,7 +40,6 @@ bool npucc_run_passes(Npucc *c, IrLevel until);
 bool npucc_emit_image(Npucc *c, IsaImage *out);
 IrModule *npucc_module(Npucc *c); /* NULL before a model was read */
 PassManager *npucc_passes(Npucc *c);
-const MachineDesc *npucc_machine(const Npucc *c);
 /* Compiles for the host. As read, before any pass: the float reference. After
  * npucc_run_passes(IR_GRAPH): the same numbers the NPU program computes, integers bit for bit. The
  * module is left as it was and must outlive the program. NULL after a diagnostic. */

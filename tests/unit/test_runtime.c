@@ -159,52 +159,47 @@ static void expect_trap(const char *text, const char *code, const char *message)
 
 static void traps(void **state) {
   (void)state;
-#define D(fields) ".dram 4096\n.desc 0 dma " fields "\ndload d0, 0\n"
+#define D(fields, code) ".dram 4096\n.desc 0 dma " fields "\ndload d0, 0\n" code "\nhalt\n"
   expect_trap(
-      D("rank=1 elsize=4 spm=2097150 size=[1] dstride=[4] sstride=[4] extent=[1]") "ld0 d0\nhalt\n",
+      D("rank=1 elsize=4 spm=2097150 size=[1] dstride=[4] sstride=[4] extent=[1]", "ld0 d0"),
       "E-bounds", "scratchpad");
-  expect_trap(D("rank=1 elsize=4 size=[3] dstride=[4] sstride=[-4] extent=[3]") "ld0 d0\nhalt\n",
+  expect_trap(D("rank=1 elsize=4 size=[3] dstride=[4] sstride=[-4] extent=[3]", "ld0 d0"),
               "E-bounds", "scratchpad");
   expect_trap(
-      D("rank=1 elsize=1 dram=4000 size=[97] dstride=[1] sstride=[1] extent=[97]") "ld0 d0\nhalt\n",
+      D("rank=1 elsize=1 dram=4000 size=[97] dstride=[1] sstride=[1] extent=[97]", "ld0 d0"),
       "E-bounds", "4096 bytes of DRAM");
+  expect_trap(D("rank=1 elsize=1 dram=-1 size=[2] dstride=[1] sstride=[1] extent=[2]", "st d0"),
+              "E-bounds", "DRAM");
   expect_trap(
-      D("rank=1 elsize=1 dram=-1 size=[2] dstride=[1] sstride=[1] extent=[2]") "st d0\nhalt\n",
-      "E-bounds", "DRAM");
-  expect_trap(D("rank=1 elsize=1 size=[2] dstride=[9223372036854775807] sstride=[1] coord=[3] "
-                "extent=[9]") "ld0 d0\nhalt\n",
-              "E-bounds", "overflows");
-  expect_trap(
-      D("rank=2 elsize=1 size=[2,4] dstride=[4,1] sstride=[4,1] coord=[0,1] extent=[2,4]") "ld0 "
-                                                                                           "d0\nhal"
-                                                                                           "t\n",
-      "E-bounds", "axis 1");
-  expect_trap(D("rank=1 elsize=1 size=[2] dstride=[1] sstride=[1] extent=[2]") "mm.load d0\nhalt\n",
+      D("rank=1 elsize=1 size=[2] dstride=[9223372036854775807] sstride=[1] coord=[3] extent=[9]",
+        "ld0 d0"),
+      "E-bounds", "overflows");
+  expect_trap(D("rank=2 elsize=1 size=[2,4] dstride=[4,1] sstride=[4,1] coord=[0,1] extent=[2,4]",
+                "ld0 d0"),
+              "E-bounds", "axis 1");
+  expect_trap(D("rank=1 elsize=1 size=[2] dstride=[1] sstride=[1] extent=[2]", "mm.load d0"),
               "E-desc", "a DMA descriptor");
-  expect_trap(
-      D("rank=1 elsize=1 size=[2] dstride=[1] sstride=[1] extent=[2]") "li r1, -1\ndset d0.size.0, "
-                                                                       "r1\nhalt\n",
-      "E-desc", "does not fit");
-  expect_trap(
-      D("rank=1 elsize=1 size=[2] dstride=[1] sstride=[1] extent=[2]") "dseti d0.acc, 1\nhalt\n",
-      "E-desc", "`acc`");
+  expect_trap(D("rank=1 elsize=1 size=[2] dstride=[1] sstride=[1] extent=[2]",
+                "li r1, -1\ndset d0.size.0, r1"),
+              "E-desc", "does not fit");
+  expect_trap(D("rank=1 elsize=1 size=[2] dstride=[1] sstride=[1] extent=[2]", "dseti d0.acc, 1"),
+              "E-desc", "`acc`");
   expect_trap("ld0 d3\nhalt\n", "E-desc", "d3");
   expect_trap("lds r1, [r0 - 4]\nhalt\n", "E-bounds", "scratchpad");
   expect_trap("li r1, 1\nshl r1, r1, 63\nldd r2, [r1 - 4]\nhalt\n", "E-bounds", "DRAM");
   expect_trap("arg r1, 64\nhalt\n", "E-bounds", "host arguments");
   expect_trap(ROWS(0, 1) "dload d0, 0\nmm.mul d0\nhalt\n", "E-plane", "no plane");
-  expect_trap(PLANE(0) ".desc 1 rows dtype=s8 wdtype=s8 k=[1,1,32] kstride=[0,0,1] m=[1,1,1] "
-                       "astride=[0,0,1]\n"
-                       "dload d0, 0\ndload d1, 1\nmm.load d0\nmm.mul.pop d1\nhalt\n",
-              "E-plane", "32 elements of K, the plane 64");
-  expect_trap(PLANE(0) ".desc 1 rows dtype=s8 wdtype=s8 k=[1,1,64] kstride=[0,0,1] m=[1,1,1025] "
-                       "astride=[0,0,1]\n"
-                       "dload d0, 0\ndload d1, 1\nmm.load d0\nmm.mul.pop d1\nhalt\n",
-              "E-bounds", "accumulator rows");
   expect_trap(
-      COPY ".desc 0 vector count=[1,1,1,1,64] s0=spm:s8@0[0,0,0,0,1] s1=acc:f32@65500[0,0,0,0,1]\n"
-           "dload d0, 0\nvx p0, d0\nhalt\n",
-      "E-bounds", "stream 1");
+      PLANE(0) ".desc 1 rows dtype=s8 wdtype=s8 k=[1,1,32] kstride=[0,0,1] m=[1,1,1] "
+               "astride=[0,0,1]\ndload d0, 0\ndload d1, 1\nmm.load d0\nmm.mul.pop d1\nhalt\n",
+      "E-plane", "32 elements of K, the plane 64");
+  expect_trap(
+      PLANE(0) ".desc 1 rows dtype=s8 wdtype=s8 k=[1,1,64] kstride=[0,0,1] m=[1,1,1025] "
+               "astride=[0,0,1]\ndload d0, 0\ndload d1, 1\nmm.load d0\nmm.mul.pop d1\nhalt\n",
+      "E-bounds", "accumulator rows");
+  expect_trap(COPY ".desc 0 vector count=[1,1,1,1,64] s0=spm:s8@0[0,0,0,0,1] "
+                   "s1=acc:f32@65500[0,0,0,0,1]\ndload d0, 0\nvx p0, d0\nhalt\n",
+              "E-bounds", "stream 1");
   expect_trap(
       COPY
       ".desc 0 vector count=[1,1,1,1,64] s0=spm:s8@0[0,0,0,0,1]\ndload d0, 0\nvx p0, d0\nhalt\n",
