@@ -53,7 +53,8 @@ static void random_desc(Rng *r, IsaDesc *d) {
   memset(d, 0, sizeof *d);
   d->kind = (uint8_t)rng_range(r, DESC_DMA, DESC_VECTOR);
   d->rank = d->kind == DESC_DMA ? (uint8_t)rng_range(r, 1, 5) : 0;
-  d->elsize = d->kind == DESC_DMA ? (uint8_t)(1 << rng_range(r, 0, 2)) : 0;
+  static const uint8_t sizes[] = {1, 2, 4};
+  d->elsize = d->kind == DESC_DMA ? sizes[rng_range(r, 0, 2)] : 0;
   if (d->kind == DESC_PLANE || d->kind == DESC_ROWS)
     d->dtype = (uint8_t)rng_range(r, DT_S8, DT_BF16);
   if (d->kind == DESC_ROWS && d->dtype == DT_BF16)
