@@ -57,21 +57,8 @@ bool need_pads(Shape *s, const int64_t in[2], const int64_t k[2], int64_t tlbr[4
 bool window_outputs(Shape *s, const int64_t in[2], const int64_t k[2], const int64_t stride[2],
                     const int64_t dilation[2], const int64_t tlbr[4], int64_t out[2]);
 
-#define SHAPE_RULES(X)                                                                             \
-  X(arith)                                                                                         \
-  X(arith_float)                                                                                   \
-  X(same_dtype)                                                                                    \
-  X(compare)                                                                                       \
-  X(where)                                                                                         \
-  X(unary_arith)                                                                                   \
-  X(unary_float) X(gelu) X(same1) X(clip) X(cast) X(matmul) X(linear) X(conv2d) X(conv1d)          \
-      X(conv_transpose2d) X(pool) X(global_pool) X(reduce) X(reduce_float) X(reduce_same)          \
-          X(argmax) X(float_axis) X(batch_norm) X(layer_norm) X(rms_norm) X(reshape) X(flatten)    \
-              X(transpose) X(concat) X(split) X(slice) X(pad) X(broadcast) X(gather) X(embed)      \
-                  X(update) X(quantize) X(dequantize) X(requantize) X(weight) X(constant) X(state) \
-                      X(state_write) X(none) X(scalar_same) X(scalar_s32) X(token_reg)             \
-                          X(token_buf) X(token_sem) X(token_desc) X(token_vprog) X(token_addr)
-#define X(rule) bool shape_##rule(Shape *s);
-SHAPE_RULES(X)
-#undef X
+/* The rules, named by the rows of the op table. */
+#define OP(e, name, levels, traits, nresults, signature, shape, doc) bool shape_##shape(Shape *s);
+#include "ir/ops.def"
+#undef OP
 #endif
