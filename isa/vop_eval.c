@@ -19,8 +19,8 @@ static uint32_t eval_float(IsaVopKind op, float a, float b) {
   case VOP_ADD_F: return as_u(a + b);
   case VOP_SUB_F: return as_u(a - b);
   case VOP_MUL_F: return as_u(a * b);
-  case VOP_MIN_F: return as_u(a < b ? a : b);
-  case VOP_MAX_F: return as_u(a > b ? a : b);
+  case VOP_MIN_F: return as_u(a < b || isnan(a) ? a : b);
+  case VOP_MAX_F: return as_u(a > b || isnan(a) ? a : b);
   case VOP_ABS_F: return as_u(a) & 0x7fffffffu;
   case VOP_NEG_F: return as_u(a) ^ 0x80000000u;
   case VOP_FLOOR_F: return as_u(floorf(a));

@@ -182,9 +182,24 @@ static IrValue *pow_whole(Nest *n, IrValue *x, int e) {
   return r;
 }
 
-/* exp(b * log(a)), where log(0) is -inf; 1 for a b of 0, whatever a is. */
+static IrValue *is_whole(Nest *n, IrValue *x) {
+  return nest_bin(n, IR_OP_EQ, nest_un(n, IR_OP_ROUND, x), x);
+}
+
+/* What the power of a negative number has beside its magnitude: -1 when the exponent is odd, 1 when
+ * it is even, NaN when it is no whole number. */
+static IrValue *power_sign(Nest *n, IrValue *exponent) {
+  IrValue *even = is_whole(n, nest_bin_const(n, IR_OP_MUL, exponent, 0.5));
+  IrValue *sign = nest_where(n, even, nest_const(n, DT_F32, 1), nest_const(n, DT_F32, -1));
+  return nest_where(n, is_whole(n, exponent), sign, nest_const(n, DT_F32, NAN));
+}
+
+/* exp(b * log(|a|)), where log(0) is -inf; 1 for a b of 0, whatever a is. */
 static IrValue *pow_general(Nest *n, IrValue *a, IrValue *b) {
-  IrValue *r = nest_un(n, IR_OP_EXP, nest_bin(n, IR_OP_MUL, b, nest_un(n, IR_OP_LOG, a)));
+  IrValue *log = nest_un(n, IR_OP_LOG, nest_un(n, IR_OP_ABS, a));
+  IrValue *r = nest_un(n, IR_OP_EXP, nest_bin(n, IR_OP_MUL, b, log));
+  IrValue *negative = nest_bin_const(n, IR_OP_LT, a, 0);
+  r = nest_where(n, negative, nest_bin(n, IR_OP_MUL, r, power_sign(n, b)), r);
   return nest_where(n, nest_bin_const(n, IR_OP_EQ, b, 0), nest_const(n, DT_F32, 1), r);
 }
 

@@ -68,13 +68,12 @@ void lower_ARGMAX(IrBuilder *at, IrOp *op, IrValue **out) {
   Nest *n = &r.n;
   IrValue *x = nest_load(n, r.x);
   IrValue *largest = nest_reduce(n, "max", x, r.red, r.nred);
-  IrValue *is_largest = nest_bin(n, IR_OP_EQ, x, largest);
   IrValue *here = nest_index(n, r.red[0]), *nowhere = nest_const(n, DT_S32, INT32_MAX);
-  IrValue *position = nest_where(n, is_largest, here, nowhere);
-  IrValue *first = nest_reduce(n, "min", position, r.red, r.nred);
-  /* Nothing equals the largest when it is NaN: then the first position stands. */
-  IrValue *none = nest_bin_const(n, IR_OP_EQ, first, INT32_MAX);
-  out[0] = nest_close1(n, nest_where(n, none, nest_const(n, DT_S32, 0), first));
+  IrValue *position = nest_where(n, nest_bin(n, IR_OP_EQ, x, largest), here, nowhere);
+  /* A NaN is the largest, and equals nothing. */
+  if (dtype_is_float(x->type->dtype))
+    position = nest_where(n, nest_bin(n, IR_OP_NE, x, x), here, position);
+  out[0] = nest_close1(n, nest_reduce(n, "min", position, r.red, r.nred));
 }
 
 /* ---- pooling ---- */

@@ -113,14 +113,19 @@ static LLVMValueRef emit_special(VxGen *g, const VmathFn *fn, LLVMValueRef x) {
   return step[n];
 }
 
+/* b when it is NaN, for it compares false; a when that is. */
+static LLVMValueRef emit_extreme(VxGen *g, LLVMRealPredicate p, LLVMValueRef a, LLVMValueRef b) {
+  return pick(g, fcmp(g, LLVMRealUNO, a, a), a, pick(g, fcmp(g, p, a, b), a, b));
+}
+
 static LLVMValueRef emit_float(VxGen *g, IsaVopKind op, LLVMValueRef ai, LLVMValueRef bi) {
   LLVMValueRef a = as_float(g, ai), b = as_float(g, bi), one = const_f(g, is_wide(ai), 1.0f);
   switch (op) {
   case VOP_ADD_F: return LLVMBuildFAdd(g->b, a, b, "");
   case VOP_SUB_F: return LLVMBuildFSub(g->b, a, b, "");
   case VOP_MUL_F: return LLVMBuildFMul(g->b, a, b, "");
-  case VOP_MIN_F: return pick(g, fcmp(g, LLVMRealOLT, a, b), a, b);
-  case VOP_MAX_F: return pick(g, fcmp(g, LLVMRealOGT, a, b), a, b);
+  case VOP_MIN_F: return emit_extreme(g, LLVMRealOLT, a, b);
+  case VOP_MAX_F: return emit_extreme(g, LLVMRealOGT, a, b);
   case VOP_FLOOR_F: return emit_floor(g, a);
   case VOP_RNE_F: return emit_rne(g, a);
   case VOP_EQ_F: return truth(g, fcmp(g, LLVMRealOEQ, a, b));

@@ -211,6 +211,8 @@ LLVMValueRef host_value(HostGen *g, HostVal v);
 /* Elementwise body op on values of the given types. */
 HostVal host_emit_op(HostGen *g, const IrOp *op, DType from, DType to, int narg,
                      const HostVal *arg);
+/* The larger or smaller of two numbers, b when they are equal; NaN when either is. */
+LLVMValueRef host_emit_extreme(HostGen *g, bool max, bool is_float, LLVMValueRef a, LLVMValueRef b);
 /* sum, max or min of two values; the value that changes nothing. */
 LLVMValueRef host_emit_combine(HostGen *g, const char *op, DType t, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef host_identity(const HostGen *g, const char *op, DType t);

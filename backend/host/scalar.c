@@ -177,10 +177,12 @@ static LLVMValueRef choose(HostGen *g, LLVMValueRef c, LLVMValueRef a, LLVMValue
   return LLVMBuildSelect(g->b, c, a, b, "");
 }
 
-static LLVMValueRef emit_extreme(HostGen *g, bool max, bool is_float, LLVMValueRef a,
-                                 LLVMValueRef b) {
-  LLVMValueRef first = emit_compare(g, max ? IR_OP_GT : IR_OP_LT, is_float, a, b);
-  return choose(g, first, a, b);
+LLVMValueRef host_emit_extreme(HostGen *g, bool max, bool is_float, LLVMValueRef a,
+                               LLVMValueRef b) {
+  match(g, &a, &b);
+  LLVMValueRef first = emit_compare(g, max ? IR_OP_GT : IR_OP_LT, is_float, a, b),
+               r = LLVMBuildSelect(g->b, first, a, b, "");
+  return is_float ? pick(g, LLVMRealUNO, a, a, a, r) : r;
 }
 
 static LLVMValueRef emit_binary(HostGen *g, IrOpKind kind, bool is_float, LLVMValueRef a,
@@ -191,7 +193,7 @@ static LLVMValueRef emit_binary(HostGen *g, IrOpKind kind, bool is_float, LLVMVa
   case IR_OP_SUB: return is_float ? LLVMBuildFSub(g->b, a, b, "") : LLVMBuildSub(g->b, a, b, "");
   case IR_OP_MUL: return is_float ? LLVMBuildFMul(g->b, a, b, "") : LLVMBuildMul(g->b, a, b, "");
   case IR_OP_DIV: return LLVMBuildFDiv(g->b, a, b, "");
-  default: return emit_extreme(g, kind == IR_OP_MAX, is_float, a, b);
+  default: return host_emit_extreme(g, kind == IR_OP_MAX, is_float, a, b);
   }
 }
 

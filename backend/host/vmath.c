@@ -35,8 +35,8 @@ static LLVMValueRef float_op(const Vm *m, IsaVopKind op, LLVMValueRef a, LLVMVal
   case VOP_SUB_F: return LLVMBuildFSub(x, a, b, "");
   case VOP_MUL_F: return LLVMBuildFMul(x, a, b, "");
   case VOP_DIV_F: return LLVMBuildFDiv(x, a, b, "");
-  case VOP_MIN_F: return LLVMBuildSelect(x, LLVMBuildFCmp(x, LLVMRealOLT, a, b, ""), a, b, "");
-  case VOP_MAX_F: return LLVMBuildSelect(x, LLVMBuildFCmp(x, LLVMRealOGT, a, b, ""), a, b, "");
+  case VOP_MIN_F: return host_emit_extreme(m->g, false, true, a, b);
+  case VOP_MAX_F: return host_emit_extreme(m->g, true, true, a, b);
   case VOP_EQ_F: return mask(m, LLVMBuildFCmp(x, LLVMRealOEQ, a, b, ""));
   case VOP_NE_F: return mask(m, LLVMBuildFCmp(x, LLVMRealUNE, a, b, ""));
   case VOP_LT_F: return mask(m, LLVMBuildFCmp(x, LLVMRealOLT, a, b, ""));

@@ -128,6 +128,12 @@ double ora_gt(double a, double b) {
 double ora_ge(double a, double b) {
   return a >= b;
 }
+double ora_pow_halves(double a, double b) {
+  return pow(a, nearbyint(b * 2) / 2);
+}
+double ora_nan_clip(double a, double b) {
+  return a < 0 || b < 0 ? NAN : fmin(fmax(a, 1), b);
+}
 
 /* Formulas add numbers of the size of x or 1 on the way. */
 void oracle_unary(OracleCall *c) {
@@ -277,6 +283,26 @@ void oracle_reduce_min(OracleCall *c) {
 }
 void oracle_argmax(OracleCall *c) {
   reduce(c, ARGMAX);
+}
+
+/* Of x, in which what is below -2 counts as NaN: the largest, the smallest, the largest's place. */
+void oracle_nan(OracleCall *c) {
+  int axis = (int)ora_def(c, "AXIS");
+  Rows r = rows_of(c, axis);
+  Ora *largest = reduced_out(c, axis), *smallest = reduced_out(c, axis),
+      *place = reduced_out(c, axis);
+  for (int64_t row = 0; row < place->n; row++) {
+    int64_t max = 0, min = 0, nan = 0;
+    while (nan < r.len && row_get(&r, row, nan) >= -2) nan++;
+    for (int64_t i = 0; i < r.len; i++) {
+      if (row_get(&r, row, i) > row_get(&r, row, max)) max = i;
+      if (row_get(&r, row, i) < row_get(&r, row, min)) min = i;
+    }
+    bool none = nan == r.len;
+    ora_set(largest, row, none ? row_get(&r, row, max) : NAN, 0);
+    ora_set(smallest, row, none ? row_get(&r, row, min) : NAN, 0);
+    ora_set(place, row, (double)(none ? max : nan), 0);
+  }
 }
 
 void oracle_softmax(OracleCall *c) {

@@ -39,7 +39,7 @@ OracleFn oracle_unary, oracle_binary, oracle_pow, oracle_where, oracle_clip, ora
 OracleFn oracle_matmul, oracle_matmul_ta, oracle_matmul_tb, oracle_linear, oracle_conv2d,
     oracle_conv1d, oracle_conv_transpose2d;
 OracleFn oracle_max_pool, oracle_avg_pool, oracle_avg_pool_count, oracle_global_avg_pool;
-OracleFn oracle_sum, oracle_mean, oracle_reduce_max, oracle_reduce_min, oracle_argmax,
+OracleFn oracle_sum, oracle_mean, oracle_reduce_max, oracle_reduce_min, oracle_argmax, oracle_nan,
     oracle_softmax, oracle_batch_norm, oracle_layer_norm, oracle_rms_norm;
 OracleFn oracle_copy, oracle_transpose, oracle_concat, oracle_split, oracle_slice, oracle_pad,
     oracle_broadcast, oracle_gather, oracle_embed, oracle_update, oracle_accumulate;
@@ -50,7 +50,7 @@ double ora_neg(double), ora_relu(double), ora_relu6(double), ora_sigmoid(double)
     ora_rsqrt(double), ora_recip(double), ora_add(double, double), ora_sub(double, double),
     ora_mul(double, double), ora_div(double, double), ora_eq(double, double),
     ora_ne(double, double), ora_lt(double, double), ora_le(double, double), ora_gt(double, double),
-    ora_ge(double, double);
+    ora_ge(double, double), ora_pow_halves(double, double), ora_nan_clip(double, double);
 
 /* The tensor or parameter of that name; aborts when the case table does not have it. */
 const Ora *ora_in(const OracleCall *c, const char *name);
