@@ -15,7 +15,7 @@ typedef struct {
 
 static bool gather_new(Gathered *g, const BatchModel *m, const SampleSet *s, DiagEngine *diag) {
   size_t n = (size_t)m->noutputs;
-  int64_t runs = samples_runs(s), rows = samples_rows(s);
+  int64_t runs = samples_runs(s), rows = samples_rows(s), batch = samples_batch(s);
   *g = (Gathered){mem_alloc(n * sizeof *g->tensors), mem_alloc(n * sizeof *g->buffers),
                   mem_alloc(n * sizeof *g->run)};
   for (size_t i = 0; i < n; i++) {
@@ -32,12 +32,18 @@ static bool gather_new(Gathered *g, const BatchModel *m, const SampleSet *s, Dia
     memcpy(t->shape, p->shape, sizeof t->shape);
     t->bytes = (size_t)bytes;
     if (rows == 0) continue; /* one run of exactly the declared shapes */
-    if (p->rank == 0) {
+    bool per_sample = p->rank > 0 && p->shape[0] == batch;
+    if (!per_sample && rows % batch)
+      diag_warning(diag, SRC_LOC_NONE, "W-samples",
+                   "the last run of %lld was filled up with samples that output '%s' may count "
+                   "twice; give a multiple of %lld samples",
+                   (long long)batch, p->name, (long long)batch);
+    if (per_sample) {
+      t->shape[0] = rows;
+      t->bytes = (size_t)rows * (port_bytes(p) / (size_t)batch);
+    } else if (p->rank == 0) {
       t->rank = 1;
       t->shape[0] = runs;
-    } else if (p->shape[0] == samples_batch(s)) {
-      t->shape[0] = rows;
-      t->bytes = (size_t)rows * (port_bytes(p) / (size_t)p->shape[0]);
     } else {
       t->shape[0] *= runs;
     }

@@ -171,6 +171,17 @@ done
 ok npucc two.mdl --reference --input x=x10.npy --input k=k.npy --output y=yr.npy
 same y10.npy yr.npy
 
+# What a run computes of all its samples together needs whole runs.
+cat >mixed.mdl <<'END'
+model mixed(x: f32[N, 4]) -> (y: f32[4, N]) with N = 5 { return x' }
+END
+ok npucc mixed.mdl -o mixed.bin
+ok npusim mixed.bin --input x=x10.npy
+[ ! -s err ] || fail "a warning about whole runs"
+ok npucc mixed.mdl -D N=3 -o mixed.bin
+ok npusim mixed.bin --input x=x10.npy
+has "output 'y' may count twice" err
+
 # Rows of a file.
 ok npusim two.bin --input 'x=x10.npy[3:7]' --input k=k.npy --output y=four.npy
 ok npucc two.mdl --reference --input 'x=x10.npy[3:7]' --input k=k.npy --output y=yr.npy
