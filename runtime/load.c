@@ -116,7 +116,8 @@ static bool prepare(NpurtModel *m, const char *path, DiagEngine *diag) {
     return false;
   find_size_fields(m);
   int host = rt_host_level();
-  m->level = m->opt.isa_level < 0 || m->opt.isa_level > host ? host : m->opt.isa_level;
+  int allowed = (int)m->opt.host - (int)NPURT_HOST_PORTABLE;
+  m->level = allowed < 0 || allowed > host ? host : allowed;
   m->mxu = mxu_kernels(m->level);
   const char *why;
   if (!device_init(m, path, &why)) return diag_error(diag, nowhere, "E-memory", "%s", why), false;
@@ -133,7 +134,7 @@ static NpurtModel *load(const char *path, const void *data, size_t size,
   NpurtModel *m = mem_alloc(sizeof *m);
   m->arena = arena_new();
   m->label = arena_strdup(m->arena, path ? path : "(memory)");
-  m->opt = options ? *options : (NpurtOptions){.mode = NPURT_TIMED, .isa_level = -1};
+  m->opt = options ? *options : (NpurtOptions){.mode = NPURT_TIMED};
   bool ok = path ? isa_image_read(path, &m->img, diag)
                  : isa_image_read_memory(data, size, m->label, &m->img, diag);
   if (ok && prepare(m, path, diag)) return m;

@@ -7,6 +7,14 @@
 #include "support/tensorfile.h"
 
 typedef enum { NPURT_FAST, NPURT_TIMED, NPURT_CHECK } NpurtMode;
+/* Vector instructions of the host, each with those before it. The results are the same bytes. */
+typedef enum {
+  NPURT_HOST_BEST, /* all there are */
+  NPURT_HOST_PORTABLE,
+  NPURT_HOST_AVX2,
+  NPURT_HOST_AVX512, /* with VNNI */
+  NPURT_HOST_AMX
+} NpurtHost;
 typedef struct NpurtModel NpurtModel;
 typedef struct {
   NpurtMode mode;
@@ -14,10 +22,9 @@ typedef struct {
   const MachineDesc *machine; /* NULL: the binary's own; otherwise must equal it (error names the
                                  first difference) */
   uint64_t max_instructions;  /* 0: no limit; a runaway program is an error */
-  int isa_level; /* host vector level: -1 best available, 0 portable, 1 AVX2, 2 AVX-512/VNNI, 3 AMX;
-                    same bytes */
+  NpurtHost host;             /* what simulating may use; a host without it uses what it has */
 } NpurtOptions;
-/* NULL after a diagnostic. options NULL: timed, best host level. The model keeps the file mapped.
+/* NULL after a diagnostic. options NULL: timed. The model keeps the file mapped.
  */
 NpurtModel *npurt_load(const char *path, const NpurtOptions *options, DiagEngine *diag);
 /* The same from memory; data is not copied and must outlive the model. */

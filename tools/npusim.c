@@ -216,7 +216,7 @@ static bool finish_options(const Cli *cli, Options *o) {
 
 int main(int argc, char **argv) {
   Cli *cli = cli_new(&command, options, argc, argv);
-  Options o = {.npurt = {.mode = NPURT_TIMED, .isa_level = -1}};
+  Options o = {.npurt = {.mode = NPURT_TIMED}};
   const char *value;
   int id;
   bool ok = true;

@@ -94,7 +94,7 @@ static bool is_digits(const Job *j) {
 }
 
 static bool run(const char *binary, const char *test, DiagEngine *diag) {
-  NpurtOptions options = {.mode = NPURT_TIMED, .isa_level = -1};
+  NpurtOptions options = {.mode = NPURT_TIMED};
   TensorFile *file = tensor_file_open(test, diag, SRC_LOC_NONE);
   NpurtModel *model = file ? npurt_load(binary, &options, diag) : NULL;
   bool ok = model != NULL;

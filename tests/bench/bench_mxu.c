@@ -99,7 +99,7 @@ static bool assemble(const char *path, DiagEngine *d) {
 }
 
 static NpurtModel *load(const char *path, NpurtMode mode, const Bench *b, DiagEngine *d) {
-  const NpurtOptions o = {.mode = mode, .isa_level = -1};
+  const NpurtOptions o = {.mode = mode};
   NpurtModel *m = npurt_load(path, &o, d);
   if (!m) return NULL;
   const IsaIo *x = npurt_find_io(m, IO_INPUT, "x"), *w = npurt_find_io(m, IO_INPUT, "w");

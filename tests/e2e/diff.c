@@ -96,7 +96,7 @@ static bool simulate_run(Diff *d, NpurtModel *m, int r, DiffTensor *out, DiagEng
 
 static bool simulate(Diff *d, const char *binary, NpurtMode mode, DiffTensor *out,
                      DiagEngine *diag) {
-  NpurtOptions o = {.mode = mode, .isa_level = -1};
+  NpurtOptions o = {.mode = mode};
   NpurtModel *m = npurt_load(binary, &o, diag);
   bool ok = m != NULL;
   for (int r = 0; r < d->runs && ok; r++) ok = simulate_run(d, m, r, out, diag);

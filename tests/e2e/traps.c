@@ -106,7 +106,7 @@ static void test_simulator(void **state) {
   isa_image_free(&image);
   size_t errors = 0;
   for (int mode = NPURT_FAST; mode <= NPURT_CHECK; mode++) {
-    NpurtOptions o = {.mode = (NpurtMode)mode, .isa_level = -1};
+    NpurtOptions o = {.mode = (NpurtMode)mode};
     NpurtModel *m = npurt_load(f->bin, &o, f->diag);
     assert_non_null(m);
     for (size_t k = 0; k < NPU_COUNTOF(bad); k++) {

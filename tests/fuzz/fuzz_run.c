@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   isa_image_seal(copy, size);
   for (int mode = NPURT_FAST; mode <= NPURT_CHECK; mode++) {
     DiagEngine *diag = diag_new();
-    NpurtOptions o = {.mode = (NpurtMode)mode, .max_instructions = 2000, .isa_level = -1};
+    NpurtOptions o = {.mode = (NpurtMode)mode, .max_instructions = 2000};
     NpurtModel *m = npurt_load_memory(copy, size, &o, diag);
     bool ok = m && npurt_run(m, diag);
     if (ok == (diag_errors(diag) > 0)) abort();

@@ -19,7 +19,7 @@ static bool compile(const char *model, const char *binary, DiagEngine *diag) {
 
 static bool run(const char *binary, DiagEngine *diag) {
   static const float x[4] = {-1, 0.5f, 3, -0.25f}, want[4] = {0, 1, 6, 0};
-  NpurtOptions options = {.mode = NPURT_FAST, .isa_level = -1};
+  NpurtOptions options = {.mode = NPURT_FAST};
   NpurtModel *m = npurt_load(binary, &options, diag);
   bool ok = m != NULL;
   if (ok) {

@@ -45,7 +45,7 @@ static inline Run load_with(const char *text, NpurtOptions o) {
 }
 
 static inline Run load_text(const char *text, NpurtMode mode) {
-  return load_with(text, (NpurtOptions){.mode = mode, .isa_level = -1});
+  return load_with(text, (NpurtOptions){.mode = mode});
 }
 
 static inline void run_free(Run *r) {

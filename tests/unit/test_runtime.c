@@ -225,7 +225,7 @@ static void limits(void **state) {
   for (int mode = NPURT_FAST; mode <= NPURT_CHECK; mode++) {
     Run r = load_with(
         "again: jmp again\n",
-        (NpurtOptions){.mode = (NpurtMode)mode, .max_instructions = 100000, .isa_level = -1});
+        (NpurtOptions){.mode = (NpurtMode)mode, .max_instructions = 100000});
     expect_fail(&r, "E-limit", "100000");
     run_free(&r);
     /* One instruction that would work for ever, also when its innermost loop is empty. */
@@ -237,7 +237,7 @@ static void limits(void **state) {
                     empty ? "2147483648,2147483648,1,0,1" : "65536,65536,1,1,1");
       r = load_with(
           t.data,
-          (NpurtOptions){.mode = (NpurtMode)mode, .max_instructions = 100000, .isa_level = -1});
+          (NpurtOptions){.mode = (NpurtMode)mode, .max_instructions = 100000});
       strbuf_free(&t);
       expect_fail(&r, "E-limit", "vx p0, d0");
       run_free(&r);
@@ -329,7 +329,7 @@ static void other_machine(void **state) {
   assemble("halt\n", &img);
   const char *path = "/tmp/npurt-test-machine.bin";
   assert_true(isa_image_write(&img, path, r.diag));
-  assert_null(npurt_load(path, &(NpurtOptions){.machine = &m, .isa_level = -1}, r.diag));
+  assert_null(npurt_load(path, &(NpurtOptions){.machine = &m}, r.diag));
   assert_true(has_diag(&r, "E-machine", "spm_bytes"));
   unlink(path);
   isa_image_free(&img);
@@ -340,7 +340,7 @@ static void trace_file(void **state) {
   (void)state;
   Run r = load_with(".dram 4096\n" DMA_3200(
                         0, 0) ".loc \"a.mdl\" 1 1 \"say \\\"hi\\\"\"\ndload d0, 0\nld0 d0\nhalt\n",
-                    (NpurtOptions){.mode = NPURT_TIMED, .trace = true, .isa_level = -1});
+                    (NpurtOptions){.mode = NPURT_TIMED, .trace = true});
   run_ok(&r);
   const char *path = "/tmp/npurt-test-trace.json", *why;
   assert_true(npurt_trace_write(r.m, path, r.diag));

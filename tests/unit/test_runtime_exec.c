@@ -361,9 +361,10 @@ static void mul_case(MulCase c, uint64_t seed) {
   StrBuf t = {0};
   int row = mul_text(&c, &t);
   uint32_t *want = malloc((size_t)(c.m * columns(&c)) * 4);
-  for (int level = 0; level <= 3; level++)
+  for (int host = NPURT_HOST_PORTABLE; host <= NPURT_HOST_AMX; host++)
     for (size_t mode = 0; mode < NPU_COUNTOF(modes); mode++) {
-      Run r = load_with(t.data, (NpurtOptions){.mode = (NpurtMode)modes[mode], .isa_level = level});
+      Run r = load_with(t.data,
+                        (NpurtOptions){.mode = (NpurtMode)modes[mode], .host = (NpurtHost)host});
       uint8_t *x = io_bytes(&r, IO_INPUT, "x"), *w = io_bytes(&r, IO_INPUT, "w");
       Rng g;
       rng_seed(&g, seed);
@@ -445,15 +446,15 @@ static void multiply_other_arrays(void **state) {
   }
 }
 
-/* Products reach -128 * -128 and sums wrap; infinities and NaN give the same bytes at every level.
+/* Products reach -128 * -128 and sums wrap; infinities and NaN give the same bytes on every host.
  */
 static void multiply_extremes(void **state) {
   (void)state;
   MulCase c = {.m = 18, .n = 32, .k1 = 1, .k2 = 64, .x = "s8", .w = "s8", .accumulate = true};
   StrBuf t = {0};
   int row = mul_text(&c, &t);
-  for (int level = 0; level <= 3; level++) {
-    Run r = load_with(t.data, (NpurtOptions){.mode = NPURT_FAST, .isa_level = level});
+  for (int host = NPURT_HOST_PORTABLE; host <= NPURT_HOST_AMX; host++) {
+    Run r = load_with(t.data, (NpurtOptions){.mode = NPURT_FAST, .host = (NpurtHost)host});
     memset(io_bytes(&r, IO_INPUT, "x"), 0x80, (size_t)(18 * row));
     memset(io_bytes(&r, IO_INPUT, "w"), 0x80, 64 * 32);
     run_ok(&r);
@@ -467,8 +468,8 @@ static void multiply_extremes(void **state) {
   t = (StrBuf){0};
   c = (MulCase){.m = 5, .n = 20, .k1 = 1, .k2 = 8, .x = "bf16", .w = "bf16"};
   row = mul_text(&c, &t);
-  for (int level = 0; level <= 3; level++) {
-    Run r = load_with(t.data, (NpurtOptions){.mode = NPURT_FAST, .isa_level = level});
+  for (int host = NPURT_HOST_PORTABLE; host <= NPURT_HOST_AMX; host++) {
+    Run r = load_with(t.data, (NpurtOptions){.mode = NPURT_FAST, .host = (NpurtHost)host});
     uint16_t *x = io_bytes(&r, IO_INPUT, "x"), *w = io_bytes(&r, IO_INPUT, "w");
     for (int i = 0; i < 5 * row / 2; i++)
       x[i] = i < row / 2 ? 0x7f80 : 0x3f80; /* row 0 infinite, the others 1 */

@@ -148,9 +148,9 @@ static void random_image(IsaImage *img) {
 }
 
 /* What a run left: whether it succeeded, and the output. */
-static bool run_image(const char *path, NpurtMode mode, int level, uint8_t out[4096]) {
+static bool run_image(const char *path, NpurtMode mode, NpurtHost host, uint8_t out[4096]) {
   Run r = {.diag = diag_new()};
-  NpurtOptions o = {.mode = mode, .isa_level = level, .max_instructions = 3000};
+  NpurtOptions o = {.mode = mode, .host = host, .max_instructions = 3000};
   r.m = npurt_load(path, &o, r.diag);
   if (!r.m) show(r.diag);
   assert_non_null(r.m);
@@ -181,9 +181,9 @@ static void random_images(void **state) {
     diag_free(d);
     isa_image_free(&img);
     static uint8_t fast[4096], timed[4096], check[4096];
-    bool fast_ok = run_image(path, NPURT_FAST, i % 4, fast),
-         timed_ok = run_image(path, NPURT_TIMED, -1, timed);
-    bool check_ok = run_image(path, NPURT_CHECK, -1, check);
+    bool fast_ok = run_image(path, NPURT_FAST, (NpurtHost)(NPURT_HOST_PORTABLE + i % 4), fast),
+         timed_ok = run_image(path, NPURT_TIMED, NPURT_HOST_BEST, timed);
+    bool check_ok = run_image(path, NPURT_CHECK, NPURT_HOST_BEST, check);
     if (!check_ok) continue;
     clean++;
     assert_true(timed_ok);

@@ -41,7 +41,7 @@ static NpurtModel *simulate(Npucc *c, NpurtMode mode, DiagEngine *diag) {
   close(fd);
   IsaImage image = {0};
   NpurtModel *m = NULL;
-  const NpurtOptions options = {.mode = mode, .isa_level = -1};
+  const NpurtOptions options = {.mode = mode};
   if (npucc_run_passes(c, IR_PROGRAM) && npucc_emit_image(c, &image) &&
       isa_image_write(&image, path, diag))
     m = npurt_load(path, &options, diag);
