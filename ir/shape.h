@@ -46,6 +46,8 @@ const char *operand_name(Shape *s, int operand);
 bool need_axis(Shape *s, const char *name, int rank, int *axis);
 /* Integer list attribute: one number stands for all of `n`. Each must lie in lo..hi. */
 bool need_ints(Shape *s, const char *name, int n, int64_t lo, int64_t hi, int64_t *out);
+/* Attributes lo and hi, when given, as a range that is not empty; lo is 0 by default. */
+bool need_range(Shape *s, double default_hi);
 /* Attribute `name` as a border of elements t: for integers it must be one of theirs. */
 bool need_border(Shape *s, const char *name, DType t);
 

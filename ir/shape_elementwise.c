@@ -82,11 +82,13 @@ bool shape_same1(Shape *s) {
   return result(s, s->x[0]);
 }
 
+bool need_range(Shape *s, double default_hi) {
+  double lo = ir_get_float(s->op, "lo", 0), hi = ir_get_float(s->op, "hi", default_hi);
+  return lo <= hi || shape_fail(s, "E-attr", "lo = %g is not at most hi = %g; swap them", lo, hi);
+}
+
 bool shape_clip(Shape *s) {
-  double lo = ir_get_float(s->op, "lo", 0), hi = ir_get_float(s->op, "hi", 0);
-  if (!(lo <= hi))
-    return shape_fail(s, "E-attr", "lo = %g is not at most hi = %g; swap them", lo, hi);
-  return result(s, s->x[0]);
+  return need_range(s, 0) && result(s, s->x[0]);
 }
 
 bool shape_cast(Shape *s) {

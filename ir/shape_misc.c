@@ -84,7 +84,10 @@ bool shape_weight(Shape *s) {
                       type_text(s, t));
   bool known = !init;
   for (size_t i = 0; i < NPU_COUNTOF(inits) && init; i++) known |= !strcmp(init, inits[i]);
-  if (known) return result(s, t);
+  if (ir_get_float(s->op, "std", 1) < 0)
+    return shape_fail(s, "E-attr", "std = %g is a deviation, which is not negative",
+                      ir_get_float(s->op, "std", 1));
+  if (known) return need_range(s, 1) && result(s, t);
   const char *near = str_nearest(init, inits, NPU_COUNTOF(inits));
   return shape_fail(s, "E-attr", "init = \"%s\" is not normal, uniform, zeros or ones%s%s%s", init,
                     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
