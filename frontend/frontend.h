@@ -3,6 +3,8 @@
 #define NPU_FRONTEND_H
 #include "ir/ir.h"
 
+NPU_C_BEGIN
+
 typedef struct {
   const char *name;
   int64_t value;
@@ -26,4 +28,5 @@ IrModule *mdl_read_text(const char *text, size_t len, const char *label, const M
                         DiagEngine *diag);
 /* The reference manual of operators (markdown), from the op table. */
 void mdl_manual(StrBuf *out);
+NPU_C_END
 #endif

@@ -9,6 +9,8 @@
 #include "support/support.h"
 #include "support/tensorfile.h"
 
+NPU_C_BEGIN
+
 #define IR_MAX_RANK 8  /* axes of a tensor */
 #define IR_MAX_DIMS 16 /* dimensions of a kernel */
 
@@ -408,6 +410,8 @@ IrModule *ir_parse(const char *text, size_t len, const char *label, DiagEngine *
  * if none. */
 bool ir_verify(IrModule *m);
 void ir_print_dot(const IrModule *m, StrBuf *out); /* graphviz */
+
+NPU_C_END
 
 /* ---- passes ---- */
 #include "ir/pass.h"

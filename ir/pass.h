@@ -3,6 +3,8 @@
 #define NPU_PASS_H
 #include "ir/ir.h"
 
+NPU_C_BEGIN
+
 #define NPU_PASS_ABI 1
 
 typedef struct PassContext PassContext;
@@ -105,4 +107,5 @@ bool pass_manager_set_option(PassManager *pm, const char *pass, const char *opti
 /* Runs the queue over every function at each pass's level and empties it. A pass for whose level
  * there is no function is an error. False after a diagnostic. */
 bool pass_manager_run(PassManager *pm, const PassRunOptions *options);
+NPU_C_END
 #endif

@@ -6,6 +6,8 @@
 #include "support/dtype.h"
 #include "support/support.h"
 
+NPU_C_BEGIN
+
 /* ---- machine description ---- */
 
 /* MFIELD(member, C type, "file key", minimum, maximum, "unit and meaning") for every field, in
@@ -324,4 +326,5 @@ void isa_insn_print(const IsaInsn *in, const IsaImage *img,
 void isa_desc_print(const IsaDesc *d, StrBuf *out); /* "dma rank=2 elsize=1 ..." */
 /* The manual, generated from the tables (markdown). */
 void isa_manual(StrBuf *out);
+NPU_C_END
 #endif

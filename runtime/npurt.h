@@ -6,6 +6,8 @@
 #include "isa/isa.h"
 #include "support/tensorfile.h"
 
+NPU_C_BEGIN
+
 typedef enum { NPURT_FAST, NPURT_TIMED, NPURT_CHECK } NpurtMode;
 /* Vector instructions of the host, each with those before it. The results are the same bytes. */
 typedef enum {
@@ -71,4 +73,5 @@ size_t npurt_op_profile(const NpurtModel *m, const NpurtOpProfile **out);
 void npurt_report(const NpurtModel *m, StrBuf *out); /* adds the text of --report */
 /* Chrome trace JSON of what options.trace recorded. False after a diagnostic. */
 bool npurt_trace_write(const NpurtModel *m, const char *path, DiagEngine *diag);
+NPU_C_END
 #endif

@@ -4,6 +4,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "support/support.h"
+
+NPU_C_BEGIN
 /* X(ENUM, name, bytes, is_float). The first four are what the machine computes with; the others
  * exist only in files and are converted at the door. */
 #define NPU_DTYPES(X)                                                                              \
@@ -35,4 +39,5 @@ double dtype_get(DType t, const void *data, size_t i);
 void dtype_set(DType t, void *data, size_t i, double v);
 /* Whether v is a value of t: stored and read again, it is the same. */
 bool dtype_holds(DType t, double v);
+NPU_C_END
 #endif

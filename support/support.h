@@ -9,9 +9,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* Around a header's declarations: C++ programs link what C compiled. */
 #ifdef __cplusplus
-extern "C" {
+#define NPU_C_BEGIN extern "C" {
+#define NPU_C_END }
+#else
+#define NPU_C_BEGIN
+#define NPU_C_END
 #endif
+NPU_C_BEGIN
 
 #define NPU_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define NPU_COUNTOF(a) (sizeof(a) / sizeof((a)[0]))
@@ -171,7 +177,5 @@ double rng_uniform(Rng *r); /* [0, 1) */
 double rng_normal(Rng *r);  /* mean 0, standard deviation 1 (by the inverse of its distribution) */
 int64_t rng_range(Rng *r, int64_t lo, int64_t hi); /* lo <= x <= hi */
 
-#ifdef __cplusplus
-}
-#endif
+NPU_C_END
 #endif

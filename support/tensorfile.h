@@ -6,6 +6,8 @@
 #include "support/dtype.h"
 #include "support/support.h"
 
+NPU_C_BEGIN
+
 #define TENSOR_MAX_RANK 8
 
 typedef struct {
@@ -38,4 +40,5 @@ const char *tensor_file_why_unusable(const TensorFile *f, const char *name);
 /* Writes by the ending of path: .npy (exactly one tensor), .npz, .safetensors. bf16 has no numpy
  * type and is an error for .npy/.npz that says to use .safetensors. */
 bool tensor_file_write(const char *path, const TensorEntry *tensors, size_t n, DiagEngine *diag);
+NPU_C_END
 #endif

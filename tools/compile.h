@@ -6,9 +6,7 @@
 #include "ir/ir.h"
 #include "isa/isa.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+NPU_C_BEGIN
 
 typedef struct {
   MdlOptions mdl;
@@ -45,7 +43,5 @@ PassManager *npucc_passes(Npucc *c);
  * module is left as it was and must outlive the program. NULL after a diagnostic. */
 HostProgram *npucc_host(Npucc *c);
 
-#ifdef __cplusplus
-}
-#endif
+NPU_C_END
 #endif

@@ -6,6 +6,8 @@
 #define NPU_BACKEND_HOST_H
 #include "ir/ir.h"
 
+NPU_C_BEGIN
+
 typedef struct HostProgram HostProgram;
 /* Compiles function f at nest level (every op a kernel, reshape, weight, constant, state,
  * state_write or return), in whatever layouts it has been given; vectorized, in process (ORC
@@ -19,4 +21,5 @@ bool host_run(HostProgram *p, const void *const *inputs, void *const *outputs, D
 void host_reset_states(HostProgram *p);
 /* The generated LLVM IR, for tests and the curious. */
 void host_print_llvm(const HostProgram *p, StrBuf *out);
+NPU_C_END
 #endif

@@ -18,6 +18,19 @@ for program in npucc npu-opt npu-as npu-objdump npusim; do "$prefix/bin/$program
 step "installed headers compile alone"
 "$source/tests/style/headers.sh" "$prefix/include/npucc" "$cc" -I"$prefix/include/npucc"
 
+step "C++ programs call what C compiled"
+{
+  (cd "$prefix/include/npucc" && find . -name '*.h' -printf '#include "%P"\n')
+  echo 'void *f[] = {(void *)strbuf_free, (void *)dtype_holds, (void *)tensor_file_write, (void *)isa_manual,'
+  echo '  (void *)ir_print_dot, (void *)pass_manager_run, (void *)mdl_manual, (void *)pipeline_for_level,'
+  echo '  (void *)npu_emit, (void *)host_print_llvm, (void *)npurt_trace_write, (void *)npucc_host};'
+} >"$work/all.cc"
+g++ -std=c++17 -Wall -Werror -I"$prefix/include/npucc" -c "$work/all.cc" -o "$work/all.o"
+if nm --undefined-only "$work/all.o" | grep _Z; then
+  echo "declared without NPU_C_BEGIN" >&2
+  exit 1
+fi
+
 step "the pass template builds against the installed headers and links nothing of npucc"
 "$cmake" -G Ninja -S "$source/examples/pass_template" -B "$work/pass" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 "$cmake" --build "$work/pass" >/dev/null
