@@ -211,7 +211,7 @@ typedef struct VprogCache {
  * fit the machine. */
 typedef struct {
   double total;
-  double dram, ld, mxw, mxm, vpu, seq; /* busy cycles over the whole kernel */
+  double dram, ld, st, mxw, mxm, vpu, seq; /* busy cycles over the whole kernel */
   double fill; /* first loads, last step and last store, which overlap nothing */
   int64_t spm_bytes, acc_rows;
   int regs;

@@ -117,8 +117,7 @@ typedef struct {
   const MachineDesc *m;
   Predicted *p;
   double first_load, last_store, ld[2];
-  double turnaround,
-      turns; /* of the operand whose slots come round most slowly: cycles to fill one, how often */
+  double turning; /* cycles the operand or result takes whose slots come round most slowly */
   double step_mxu, step_vpu; /* one grid step's compute */
   int vector_regs; /* the most a vector step holds: counters and bounds around it, four more */
   const char **why;
@@ -139,12 +138,11 @@ static bool price_operands(Pricing *pr) {
     IsaCost c = isa_cost(&in, &d, NULL, pr->m);
     double times = steps_to(pr->ki, pr->s, sched_depth(pr->ki, pr->s, dims)),
            part = coverage(pr->ki, pr->s, dims);
-    double dram = dram_cycles(pr, c.dram_read);
+    double dram = dram_cycles(pr, c.dram_read), cycles = fmax(c.cycles, dram);
     pr->p->dram += dram * times * part;
-    pr->ld[i & 1] += fmax(c.cycles, dram) * times * part;
-    pr->first_load += fmax(c.cycles, dram);
-    double turn = fmax(c.cycles, dram) + c.latency;
-    if (turn * times > pr->turnaround * pr->turns) pr->turnaround = turn, pr->turns = times;
+    pr->ld[i & 1] += cycles * times * part;
+    pr->turning = fmax(pr->turning, (cycles + c.latency) * times);
+    pr->first_load += cycles;
     pr->p->seq += times * (8 + 4 * b.rank);
     pr->p->spm_bytes += round_up(b.bytes, 64) * sched_operand_slots(pr->ki, pr->s, i);
   }
@@ -161,9 +159,11 @@ static bool price_results(Pricing *pr) {
     IsaCost c = isa_cost(&(IsaInsn){.kind = b.fill ? INSN_ST_CLIP : INSN_ST}, &d, NULL, pr->m);
     int depth = sched_par_depth(pr->ki, pr->s);
     double times = steps_to(pr->ki, pr->s, depth), part = coverage(pr->ki, pr->s, pr->ki->par);
-    double dram = dram_cycles(pr, c.dram_write);
+    double dram = dram_cycles(pr, c.dram_write), cycles = fmax(c.cycles, dram);
     pr->p->dram += dram * times * part;
-    pr->last_store += fmax(c.cycles, dram);
+    pr->p->st += cycles * times * part;
+    pr->turning = fmax(pr->turning, (cycles + c.latency) * times);
+    pr->last_store += cycles;
     pr->p->seq += times * (8 + 4 * b.rank);
     pr->p->spm_bytes += round_up(b.bytes, 64) * sched_result_slots(pr->ki, pr->s);
   }
@@ -277,15 +277,17 @@ bool sched_predict(const KernelInfo *ki, const Schedule *s, const MachineDesc *m
   if (out->regs > ISA_REGS - 1) return false; /* the backend keeps one */
   out->ld = fmax(pr.ld[0], pr.ld[1]);
   out->fill = pr.first_load + pr.last_store;
-  /* A slot is filled, computed on, and filled again: with few slots latency bounds the rate of
-   * loads. */
-  double compute = fmax(fmax(out->mxw, out->mxm), out->vpu);
+  double moving = fmax(out->dram, fmax(out->ld, out->st));
   if (s->slots > 1) {
-    double turning = (pr.turns * pr.turnaround + compute) / s->slots;
-    double busiest = fmax(fmax(fmax(out->dram, out->ld), compute), fmax(turning, out->seq));
+    /* A slot is filled, computed on, and filled again: with few slots latency bounds the rate of
+     * loads. */
+    double compute = fmax(fmax(out->mxw, out->mxm), out->vpu),
+           turning = (pr.turning + compute) / s->slots,
+           busiest = fmax(fmax(moving, compute), fmax(turning, out->seq));
     out->total = busiest + out->fill + pr.step_vpu + (busiest > out->mxm ? pr.step_mxu : 0);
   } else {
-    out->total = out->dram + out->mxw + out->mxm + out->vpu + out->fill;
+    double serial = fmax(moving, pr.turning) + out->mxw + out->mxm + out->vpu;
+    out->total = fmax(serial, out->seq) + out->fill;
   }
   return true;
 }
