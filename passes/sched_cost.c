@@ -127,13 +127,22 @@ static double dram_cycles(const Pricing *pr, double bytes) {
   return bytes / machine_dram_bytes_per_cycle(pr->m);
 }
 
+/* The descriptor of a transfer as most of them are: a box that moves is priced where it lies inside
+ * its tensor, not at its first place, which may be in a border. */
+static void typical_desc(const Block *b, DType dtype, IsaDesc *d) {
+  sched_dma_desc(b, dtype, 0, d);
+  for (int i = 0; i < b->rank; i++)
+    for (int k = 0; k < IR_MAX_DIMS; k++)
+      if (b->coord[i].coef[k]) d->dma.coord[i] = 0;
+}
+
 static bool price_operands(Pricing *pr) {
   for (int i = 0; i < pr->ki->k.nin; i++) {
     Block b;
     IsaDesc d;
     uint32_t dims = sched_operand_dims(pr->ki, i);
     if (!sched_operand_block(pr->ki, pr->s, i, &b, pr->why)) return false;
-    sched_dma_desc(&b, pr->ki->store[i].dtype, 0, &d);
+    typical_desc(&b, pr->ki->store[i].dtype, &d);
     IsaInsn in = {.kind = b.gather >= 0 ? INSN_LD1_GATHER : b.fill ? INSN_LD0_FILL : INSN_LD0};
     IsaCost c = isa_cost(&in, &d, NULL, pr->m);
     double times = steps_to(pr->ki, pr->s, sched_depth(pr->ki, pr->s, dims)),
@@ -155,7 +164,7 @@ static bool price_results(Pricing *pr) {
     Block b;
     IsaDesc d;
     if (!sched_result_block(pr->ki, pr->s, r, &b, pr->why)) return false;
-    sched_dma_desc(&b, pr->ki->op->results[r].type->dtype, 0, &d);
+    typical_desc(&b, pr->ki->op->results[r].type->dtype, &d);
     IsaCost c = isa_cost(&(IsaInsn){.kind = b.fill ? INSN_ST_CLIP : INSN_ST}, &d, NULL, pr->m);
     int depth = sched_par_depth(pr->ki, pr->s);
     double times = steps_to(pr->ki, pr->s, depth), part = coverage(pr->ki, pr->s, pr->ki->par);
@@ -217,6 +226,19 @@ static const IsaVprog *step_vprog(Pricing *pr, int step, const Vec *v, IsaVprog 
   return own;
 }
 
+/* The part of a full tile's cycles that a step's tiles take on average. A short tile along the
+ * vector loop takes whole chunks of lanes. */
+static double vector_part(const Pricing *pr, uint32_t dims, const VecLoop *lanes) {
+  const KernelInfo *ki = pr->ki;
+  if (lanes->edge < 0) return coverage(ki, pr->s, dims);
+  int64_t tiles = sched_tiles(ki, pr->s, lanes->edge);
+  int64_t rest = ki->k.extent[lanes->edge] - (tiles - 1) * sched_tile(ki, pr->s, lanes->edge);
+  double full = (double)ceil_div(lanes->len, pr->m->vpu_lanes),
+         last = (double)ceil_div(rest * lanes->mult, pr->m->vpu_lanes);
+  return coverage(ki, pr->s, dims & ~(1u << lanes->edge)) *
+         (1 - (full - last) / (full * (double)tiles));
+}
+
 static bool price_vector(Pricing *pr) {
   double par_steps = steps_to(pr->ki, pr->s, sched_par_depth(pr->ki, pr->s)),
          steps = steps_to(pr->ki, pr->s, pr->s->norder);
@@ -234,7 +256,7 @@ static bool price_vector(Pricing *pr) {
     if (2 * v.nouter + 4 > pr->vector_regs) pr->vector_regs = 2 * v.nouter + 4;
     double around = 1, times = st->epilogue ? par_steps : steps;
     for (int j = 0; j < v.nouter; j++) around *= (double)v.outer[j].len;
-    pr->p->vpu += c.cycles * around * times * coverage(pr->ki, pr->s, st->par | st->red);
+    pr->p->vpu += c.cycles * around * times * vector_part(pr, st->par | st->red, &v.loop[VLOOP_V]);
     pr->step_vpu += c.cycles * around;
     pr->p->seq += times * (12 + around * (4 + 3 * v.nstreams));
   }

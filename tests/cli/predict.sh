@@ -1,0 +1,42 @@
+#!/bin/bash
+# Predicted cycles, by which tile chooses, are within a fifth of what the simulator counts.
+# Usage: predict.sh TOOLS_DIR SOURCE_DIR
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+predicts() { # predicts MODEL MACHINE
+  local predicted cycles
+  npucc "$1" --machine "$2" --emit nest --elide-data 4 >nest || fail "$1"
+  predicted=$(grep -o 'predicted = [0-9]*' nest | awk '{ s += $3 } END { print s }')
+  ok npucc "$1" --machine "$2" -o m.bin
+  ok npusim m.bin --random 1 --output o.npz
+  cycles=$(awk '$2 == "cycles," { print $1 }' out)
+  [ $((5 * cycles)) -le $((6 * predicted)) ] && [ $((6 * cycles)) -ge $((5 * predicted)) ] ||
+    fail "$1 on $2: $predicted cycles predicted, $cycles counted"
+}
+
+# Blocks too scattered for DMA to move at DRAM's speed, as tempting as their use by the array is.
+cat >scattered.mdl <<'EOM'
+model m(x: s8[1, 32, 112, 112]) -> (y: s8[1, 32, 112, 112]) {
+  weight w: f32[32, 1, 3, 3] = normal(std = 20)
+  return requantize(conv2d(x, cast(w, s8), pad = 1, groups = 32, pad_value = -128), multiplier = 0.01)
+}
+EOM
+# First tiles that lie partly in the border, and last ones that use few of the lanes.
+cat >border.mdl <<'EOM'
+model m(x: f32[1, 24, 56, 56]) -> (y: f32[1, 144, 28, 28]) {
+  weight p: f32[144, 24, 1, 1] = normal(std = 0.2)
+  weight d: f32[144, 1, 3, 3] = normal(std = 0.2)
+  return relu6(conv2d(relu6(conv2d(x, p)), d, stride = 2, pad = 1, groups = 144))
+}
+EOM
+# Latency is most of what a short kernel takes.
+cat >short.mdl <<'EOM'
+model m(x: f32[6, 9, 5], i: s32[2, 3]) -> (y: f32[6, 9, 2, 3]) { return gather(x, i, axis = 2) }
+EOM
+for model in scattered border; do
+  for machine in edge cloud; do predicts $model.mdl $machine; done
+done
+predicts short.mdl cloud
+
+exit $failed
