@@ -8,6 +8,7 @@
  * Keeps: types of arguments, results and states. Terminates: one walk per step. */
 #include "passes/expand.h"
 #include "passes/quantize_internal.h"
+#include <math.h>
 
 static bool hint(const IrOp *op, const char *name) {
   return ir_get_bool(op, name, false);
@@ -47,8 +48,13 @@ typedef struct {
   int nw;
 } Work;
 
+/* What a convolution reads outside of its input. */
+static float outside(const Product *p) {
+  return (float)ir_get_float(p->op, "pad_value", 0);
+}
+
 static bool wants_static(const Product *p) {
-  return p->axis >= 0 && !hint(p->op, "hint.bf16");
+  return p->axis >= 0 && !hint(p->op, "hint.bf16") && isfinite(outside(p));
 }
 
 static Work collect(PassContext *pc, IrFunc *f) {
@@ -70,6 +76,16 @@ static int find_input(const Work *k, const IrValue *x) {
   return -1;
 }
 
+/* What is read beside an input is quantized like it. */
+static void widen_ranges(Work *k) {
+  for (int i = 0; i < k->n; i++) {
+    int x = find_input(k, k->p[i].x);
+    if (x < 0 || !wants_static(&k->p[i])) continue;
+    k->lo[x] = fminf(k->lo[x], outside(&k->p[i]));
+    k->hi[x] = fmaxf(k->hi[x], outside(&k->p[i]));
+  }
+}
+
 static bool observe(PassContext *pc, IrFunc *f, Work *k, const char *calibration) {
   for (int i = 0; i < k->n; i++)
     if (wants_static(&k->p[i]) && find_input(k, k->p[i].x) < 0) k->x[k->nx++] = k->p[i].x;
@@ -83,7 +99,10 @@ static bool observe(PassContext *pc, IrFunc *f, Work *k, const char *calibration
     return false;
   }
   unsigned errors = diag_errors(pc->diag);
-  if (pc->observe(pc->host, f, calibration, k->nx, k->x, k->lo, k->hi)) return true;
+  if (pc->observe(pc->host, f, calibration, k->nx, k->x, k->lo, k->hi)) {
+    widen_ranges(k);
+    return true;
+  }
   if (diag_errors(pc->diag) == errors)
     diag_error(pc->diag, f->loc, "E-calibrate", "calibration with %s failed", calibration);
   return false;

@@ -40,8 +40,13 @@ static const IrAttr *static_bias(PassContext *pc, const Product *p, const QuantW
   return attr;
 }
 
-/* What lies outside of the input reads as its zero point, which stands for 0. conv1d pads with 0
- * only, so its border is added before (and becomes padding again when kernels are fused). */
+static double quantized(double x, QuantRange r) {
+  double q = nearbyint((double)((float)x / r.scale)) + (double)r.zero_point;
+  return q < -128 ? -128 : q > 127 ? 127 : q;
+}
+
+/* conv1d pads with 0, which its input's zero point stands for; it has no other value to pad with,
+ * so its border is added before (and becomes padding again when kernels are fused). */
 static IrValue *padded_conv1d(IrBuilder *b, const Product *p, IrValue **operands, int zero_point) {
   int64_t before, after;
   conv1d_pads(p->op, &before, &after);
@@ -58,12 +63,13 @@ static IrValue *padded_conv1d(IrBuilder *b, const Product *p, IrValue **operands
 
 /* x * w + bias in s32; matmul has no bias operand. */
 static IrValue *integer_product(IrBuilder *b, const Product *p, IrValue *xq, IrValue *wq,
-                                IrValue *bias, int zero_point) {
+                                IrValue *bias, QuantRange range) {
   IrValue *operands[3] = {xq, wq, bias};
-  IrAttrInit border = {"pad_value", ir_attr_float(b->m, zero_point)};
+  double outside = quantized(ir_get_float(p->op, "pad_value", 0), range);
+  IrAttrInit border = {"pad_value", ir_attr_float(b->m, outside)};
   switch (p->op->kind) {
   case IR_OP_CONV2D: return rebuild(b, p->op, 3, operands, &border);
-  case IR_OP_CONV1D: return padded_conv1d(b, p, operands, zero_point);
+  case IR_OP_CONV1D: return padded_conv1d(b, p, operands, range.zero_point);
   case IR_OP_MATMUL: return ir_build2(b, IR_OP_ADD, rebuild_product(b, p, 2, operands), bias);
   default: return rebuild(b, p->op, 3, operands, NULL);
   }
@@ -75,7 +81,7 @@ IrValue *product_to_static(PassContext *pc, Product *p, QuantWeight *w, IrValue 
   int64_t channels = p->outer * p->inner;
   IrValue *wq = weight_constant(p, w);
   IrValue *bias = ir_build_constant(&b, static_bias(pc, p, w, range));
-  IrValue *acc = integer_product(&b, p, xq, wq, bias, range.zero_point);
+  IrValue *acc = integer_product(&b, p, xq, wq, bias, range);
   float *scales = ARENA_ARRAY(pc->scratch, float, channels);
   for (int64_t c = 0; c < channels; c++) scales[c] = range.scale * w->scales[c];
   const IrType *t = ir_type_tensor(b.m, DT_F32, 1, &channels);
@@ -141,11 +147,6 @@ static bool clamp_of(const IrOp *op, Clamp *c) {
   return true;
 }
 
-static double quantized(double x, double scale, int64_t zero_point) {
-  double q = nearbyint((double)((float)x / (float)scale)) + (double)zero_point;
-  return q < -128 ? -128 : q > 127 ? 127 : q;
-}
-
 /* quantize(clamp*(dequantize(acc, scales))) to requantize(acc): exact when the upper clamp lies at
  * or above the largest quantized value, for then saturation is the clamp. */
 static bool join_requantize(PassContext *pc, IrOp *q) {
@@ -158,21 +159,20 @@ static bool join_requantize(PassContext *pc, IrOp *q) {
     return false;
   const IrData *scales = ir_constant_data(ir_operand(d, 1));
   if (!scales || ir_get_int(d, "zero_point", 0) != 0) return false;
-  double scale = ir_get_float(q, "scale", 1);
-  int64_t zero_point = ir_get_int(q, "zero_point", 0);
-  if (isfinite(c.hi) && quantized(c.hi, scale, zero_point) < 127) return false;
-  int64_t min = isfinite(c.lo) ? (int64_t)quantized(c.lo, scale, zero_point) : -128;
+  QuantRange range = {(float)ir_get_float(q, "scale", 1), (int)ir_get_int(q, "zero_point", 0)};
+  if (isfinite(c.hi) && quantized(c.hi, range) < 127) return false;
+  int64_t min = isfinite(c.lo) ? (int64_t)quantized(c.lo, range) : -128;
 
   int64_t channels = ir_type_elements(scales->type);
   float *m = ARENA_ARRAY(pc->scratch, float, channels);
   for (int64_t i = 0; i < channels; i++)
-    m[i] = (float)(dtype_get(scales->type->dtype, scales->bytes, (size_t)i) / scale);
+    m[i] = (float)(dtype_get(scales->type->dtype, scales->bytes, (size_t)i) / (double)range.scale);
   IrBuilder b = ir_builder_before(q);
   b.loc = d->loc;
   IrValue *operands[2] = {ir_operand(d, 0),
                           ir_build_constant(&b, ir_attr_data(b.m, scales->type, m))};
   IrAttrInit attrs[3] = {{"axis", ir_attr_int(b.m, ir_get_int(d, "axis", 1))},
-                         {"zero_point", ir_attr_int(b.m, zero_point)},
+                         {"zero_point", ir_attr_int(b.m, range.zero_point)},
                          {"min", ir_attr_int(b.m, min)}};
   IrValue *r = ir_result(ir_build(&b, IR_OP_REQUANTIZE, 2, operands, 3, attrs), 0);
   r->name = ir_operand(q, 0)->name;
