@@ -20,21 +20,34 @@ static int64_t saturate_s32(double v) {
   return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : (int64_t)v;
 }
 
+static double bias_steps(const IrData *bias, int64_t c, const QuantWeight *w, QuantRange range) {
+  if (!bias) return 0;
+  double own = dtype_get(bias->type->dtype, bias->bytes, (size_t)c);
+  return nearbyint(own / ((double)range.scale * (double)w->scales[c]));
+}
+
+/* The product's bias when it is known and in s32 leaves room for the sum; where weights are tiny
+ * beside it, it does not. */
+static const IrData *integer_bias(const Product *p, const QuantWeight *w, QuantRange range) {
+  const IrData *bias = p->bias ? ir_constant_data(p->bias) : NULL;
+  for (int64_t c = 0; bias && c < p->outer * p->inner; c++)
+    if (fabs(bias_steps(bias, c, w, range)) > INT32_MAX / 2) return NULL;
+  return bias;
+}
+
 /* round(bias / (sx * sw)) - zero point * sum of the weights, per channel: what the sum lacks to be
- * that of the shifted activations. */
+ * that of the shifted activations. bias: may be NULL. */
 static const IrAttr *static_bias(PassContext *pc, const Product *p, const QuantWeight *w,
-                                 QuantRange range) {
+                                 QuantRange range, const IrData *bias) {
   int64_t channels = p->outer * p->inner;
   int64_t *sums = ARENA_ARRAY(pc->scratch, int64_t, channels);
   weight_channel_sums(p, w->q->data->bytes, sums);
-  const IrData *bias = p->bias ? ir_constant_data(p->bias) : NULL;
   void *bytes;
   const IrType *t = ir_type_tensor(pc->module, DT_S32, 1, &channels);
   const IrAttr *attr = ir_attr_data_new(pc->module, t, &bytes);
   int32_t *out = bytes;
   for (int64_t c = 0; c < channels; c++) {
-    double own = bias ? dtype_get(bias->type->dtype, bias->bytes, (size_t)c) : 0;
-    double steps = nearbyint(own / ((double)range.scale * (double)w->scales[c]));
+    double steps = bias_steps(bias, c, w, range);
     out[c] = (int32_t)saturate_s32(steps - (double)range.zero_point * (double)sums[c]);
   }
   return attr;
@@ -79,8 +92,9 @@ IrValue *product_to_static(PassContext *pc, Product *p, QuantWeight *w, IrValue 
                            QuantRange range) {
   IrBuilder b = ir_builder_before(p->last);
   int64_t channels = p->outer * p->inner;
+  const IrData *known = integer_bias(p, w, range);
   IrValue *wq = weight_constant(p, w);
-  IrValue *bias = ir_build_constant(&b, static_bias(pc, p, w, range));
+  IrValue *bias = ir_build_constant(&b, static_bias(pc, p, w, range, known));
   IrValue *acc = integer_product(&b, p, xq, wq, bias, range);
   float *scales = ARENA_ARRAY(pc->scratch, float, channels);
   for (int64_t c = 0; c < channels; c++) scales[c] = range.scale * w->scales[c];
@@ -88,7 +102,7 @@ IrValue *product_to_static(PassContext *pc, Product *p, QuantWeight *w, IrValue 
   IrValue *operands[2] = {acc, ir_build_constant(&b, ir_attr_data(b.m, t, scales))};
   IrAttrInit attr = {"axis", ir_attr_int(b.m, p->axis)};
   IrValue *v = ir_result(ir_build(&b, IR_OP_DEQUANTIZE, 2, operands, 1, &attr), 0);
-  if (p->bias && !ir_constant_data(p->bias)) { /* not known now: added after */
+  if (p->bias && !known) { /* added after */
     IrValue *extra = ir_build_cast(&b, p->bias, DT_F32);
     IrAttrInit shape = {"shape", ir_attr_ints(b.m, p->shape, (size_t)p->rank)};
     if (p->rank > 1) extra = ir_result(ir_build(&b, IR_OP_RESHAPE, 1, &extra, 1, &shape), 0);
