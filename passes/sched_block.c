@@ -163,18 +163,51 @@ static bool finish_block(Axis *ax, int n, int64_t elsize, Block *b, const char *
   return true;
 }
 
-/* Where an operand's axes lie in scratchpad: the array wants the contraction (streamed factor) or
- * the columns (planes) innermost; everything else keeps the tensor's storage order. */
+/* An axis that only contraction dimensions walk. */
+static bool contracts(const KernelInfo *ki, const IrAffine *a) {
+  bool any = false;
+  for (int d = 0; d < ki->k.ndims; d++) {
+    if (a->coef[d] && !(ki->step[ki->mxu_step].red >> d & 1)) return false;
+    any = any || a->coef[d];
+  }
+  return any;
+}
+
+/* The dimension that alone walks an operand's last stored axis (`contraction`: its last stored
+ * contraction axis) element by element; -1: none. */
+static int last_dim(const KernelInfo *ki, int operand, bool contraction) {
+  const IrType *t = ir_operand(ki->op, operand)->type;
+  const IrMap *map = ir_kernel_in_map(ki->op, operand);
+  int order[IR_MAX_RANK], i = t->rank - 1;
+  ir_layout(ir_operand(ki->op, operand), order);
+  while (i >= 0 &&
+         (t->shape[order[i]] == 1 || (contraction && !contracts(ki, &map->axis[order[i]]))))
+    i--;
+  if (i < 0 || map->axis[order[i]].index >= 0) return -1;
+  const IrAffine *a = &map->axis[order[i]];
+  int dim = -1;
+  for (int d = 0; d < ki->k.ndims; d++)
+    if (a->coef[d]) dim = dim < 0 && a->coef[d] == 1 ? d : IR_MAX_DIMS;
+  return dim < IR_MAX_DIMS ? dim : -1;
+}
+
+/* Planes can have their contraction innermost where it is stored so and is what the streamed factor
+ * has innermost too. */
+static bool transposes(const KernelInfo *ki, int streamed, int plane) {
+  int dim = last_dim(ki, streamed, true);
+  return dim >= 0 && dim == last_dim(ki, plane, false);
+}
+
+/* Where an operand's axes lie in scratchpad: the array wants the contraction innermost in the
+ * streamed factor, and in planes the columns, or the contraction where it is stored so: DMA moves
+ * runs, not elements. Everything else keeps the tensor's storage order. */
 static int axis_place(const KernelInfo *ki, const Schedule *s, int operand, const IrAffine *a) {
   if (ki->mxu_step < 0) return 0;
   const Step *st = &ki->step[ki->mxu_step];
   bool streamed = st->factor[s->stream] == operand, plane = st->factor[!s->stream] == operand;
   int n = sched_column_dim(ki, s->stream);
-  bool any = false, reduces = true;
-  for (int d = 0; d < ki->k.ndims; d++)
-    if (a->coef[d]) any = true, reduces = reduces && (st->red >> d & 1);
-  if (plane && n >= 0 && a->coef[n]) return 2;
-  return (streamed || plane) && any && reduces;
+  if (plane && n >= 0 && a->coef[n] && !transposes(ki, st->factor[s->stream], operand)) return 2;
+  return (streamed || plane) && contracts(ki, a);
 }
 
 static bool build_block(const KernelInfo *ki, const Schedule *s, const IrValue *tensor,
