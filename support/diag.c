@@ -124,8 +124,8 @@ static bool source_line(const DiagEngine *d, SrcLoc loc, const char **text, size
   return false;
 }
 
-/* Copies the line, control characters made harmless; tabs stay, the caret line repeats them. */
-static void put_line(StrBuf *out, const char *text, size_t len) {
+/* Copies text, control characters made harmless; tabs stay, the caret line repeats them. */
+static void put_plain(StrBuf *out, const char *text, size_t len) {
   for (size_t i = 0; i < len; i++) {
     unsigned char c = (unsigned char)text[i];
     strbuf_putc(out, (c < 0x20 && c != '\t') || c == 0x7f ? '?' : (char)c);
@@ -155,7 +155,40 @@ static void put_caret(StrBuf *out, SrcLoc loc, const char *text, size_t len) {
     if (!utf8_tail(text[i])) strbuf_putc(out, '~');
 }
 
-enum { SNIPPET_MAX = 400 }; /* a longer line is not worth showing */
+enum {
+  SNIPPET_MAX = 400, /* of a longer line only what is near the caret is shown */
+  SNIPPET_BEFORE = 60,
+  SNIPPET_AFTER = 100,
+  MESSAGE_MAX = 1000 /* longer ones quote something endless */
+};
+
+static void put_message(StrBuf *out, const char *message) {
+  size_t len = strlen(message);
+  put_plain(out, message, len > MESSAGE_MAX ? MESSAGE_MAX : len);
+  if (len > MESSAGE_MAX) strbuf_puts(out, "...");
+}
+
+static void put_snippet(StrBuf *out, SrcLoc loc, const char *text, size_t len, bool color) {
+  size_t at = loc.col - 1 < len ? loc.col - 1 : len, skip = 0;
+  bool cut = false;
+  if (len > SNIPPET_MAX) {
+    skip = at > SNIPPET_BEFORE ? at - SNIPPET_BEFORE : 0;
+    while (skip < at && utf8_tail(text[skip])) skip++;
+    text += skip;
+    len -= skip;
+    loc.col -= (uint32_t)skip;
+    if (loc.end_col) loc.end_col -= (uint32_t)skip;
+    cut = len > at - skip + SNIPPET_AFTER;
+    if (cut) len = at - skip + SNIPPET_AFTER;
+  }
+  strbuf_puts(out, skip ? "  ..." : "  ");
+  put_plain(out, text, len);
+  strbuf_puts(out, cut ? "...\n" : "\n");
+  strbuf_puts(out, skip ? "     " : "  ");
+  if (color) strbuf_puts(out, "\x1b[1;32m");
+  put_caret(out, loc, text, len);
+  strbuf_puts(out, color ? "\x1b[0m\n" : "\n");
+}
 
 void diag_format(const DiagEngine *d, const Diag *diag, bool color, StrBuf *out) {
   static const char *const name[] = {"note", "warning", "error"};
@@ -169,17 +202,13 @@ void diag_format(const DiagEngine *d, const Diag *diag, bool color, StrBuf *out)
   if (color) strbuf_puts(out, paint[diag->severity]);
   strbuf_printf(out, "%s: ", name[diag->severity]);
   if (color) strbuf_puts(out, "\x1b[0m");
-  strbuf_puts(out, diag->message);
+  put_message(out, diag->message);
   if (diag->code) strbuf_printf(out, " [%s]", diag->code);
   strbuf_putc(out, '\n');
   const char *text;
   size_t len;
-  if (!loc.line || !loc.col || !source_line(d, loc, &text, &len) || len > SNIPPET_MAX) return;
-  strbuf_puts(out, "  ");
-  put_line(out, text, len);
-  strbuf_puts(out, color ? "\n  \x1b[1;32m" : "\n  ");
-  put_caret(out, loc, text, len);
-  strbuf_puts(out, color ? "\x1b[0m\n" : "\n");
+  if (loc.line && loc.col && source_line(d, loc, &text, &len))
+    put_snippet(out, loc, text, len, color);
 }
 
 void diag_print_all(const DiagEngine *d, FILE *out, bool color) {

@@ -195,14 +195,15 @@ unsigned str_distance(const char *a, const char *b) {
 }
 
 const char *str_nearest(const char *word, const char *const *candidates, size_t n) {
-  size_t len = strlen(word);
-  unsigned best = (unsigned)(len / 3 + 1);
+  size_t len = strlen(word), best = SIZE_MAX;
   const char *nearest = NULL;
   for (size_t i = 0; i < n; i++) {
-    size_t lc = strlen(candidates[i]), gap = lc > len ? lc - len : len - lc;
-    if (gap > best) continue;
-    unsigned d = str_distance(word, candidates[i]);
-    if (d < best || (d == best && !nearest)) {
+    size_t lc = strlen(candidates[i]), shorter = lc < len ? lc : len, longer = lc + len - shorter;
+    size_t most = longer < 3 ? 1 : longer / 3;
+    if (longer - shorter > most) continue;
+    size_t d = str_distance(word, candidates[i]);
+    /* One letter is near every other letter. */
+    if (d <= most && d < longer && d < best) {
       best = d;
       nearest = candidates[i];
     }

@@ -72,7 +72,7 @@ void strbuf_double(StrBuf *b, double d);
 
 /* Edit distance (Damerau-Levenshtein, adjacent swaps count once) for "did you mean". */
 unsigned str_distance(const char *a, const char *b);
-/* The nearest candidate to word within a distance of len/3+1, or NULL. */
+/* The nearest candidate to word, at most a third of the longer one away, or NULL. */
 const char *str_nearest(const char *word, const char *const *candidates, size_t n);
 bool str_ends_with(const char *s, const char *suffix);
 

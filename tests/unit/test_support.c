@@ -117,6 +117,12 @@ static void nearest_suggests_only_what_is_near(void **state) {
   assert_string_equal(str_nearest("sofmax", names, 4), "softmax");
   assert_string_equal(str_nearest("con2d", names, 4), "conv2d");
   assert_null(str_nearest("transpose", names, 4));
+  static const char *const words[] = {"pow", "max", "a", "axis"};
+  assert_null(str_nearest("foo", words, 4));
+  assert_null(str_nearest("m", words, 4));
+  assert_string_equal(str_nearest("mx", words, 4), "max");
+  assert_string_equal(str_nearest("aa", words, 4), "a");
+  assert_string_equal(str_nearest("axes", words, 4), "axis");
   assert_true(str_ends_with("a.npz", ".npz"));
   assert_false(str_ends_with("npz", ".npz"));
 }
@@ -140,6 +146,33 @@ static void diagnostics_show_line_and_caret(void **state) {
                               "  \t    ^~~~~\n"
                               "note: look here\n"
                               "m.mdl:99:1: warning: beyond the end [W-x]\n");
+  strbuf_free(&b);
+  diag_free(d);
+}
+
+/* A long line is shown near the caret; what could act on a terminal is not passed on. */
+static void diagnostics_of_hostile_text(void **state) {
+  (void)state;
+  char line[1001];
+  memset(line, 'a', 1000);
+  line[500] = 'B';
+  line[1000] = 0;
+  DiagEngine *d = diag_new();
+  diag_add_source(d, "m.mdl", line, 1000);
+  SrcLoc middle = {.file = "m.mdl", .line = 1, .col = 501, .end_line = 1, .end_col = 503};
+  diag_error(d, middle, "E-x", "no\n\x1b[31m");
+  diag_error(d, (SrcLoc){.file = "m.mdl", .line = 1, .col = 1}, "E-x", "%s%s", line, line);
+  StrBuf b = {0};
+  diag_format(d, diag_get(d, 0), false, &b);
+  line[560] = 0;
+  char want[1000];
+  snprintf(want, sizeof want, "m.mdl:1:501: error: no??[31m [E-x]\n  ...%.60sB%.99s...\n%65s^~\n",
+           line, line, "");
+  assert_string_equal(b.data, want);
+  b.len = 0;
+  diag_format(d, diag_get(d, 1), false, &b);
+  assert_non_null(strstr(b.data, "a... [E-x]\n  aaa"));
+  assert_non_null(strstr(b.data, "a...\n  ^\n"));
   strbuf_free(&b);
   diag_free(d);
 }
@@ -419,6 +452,7 @@ int main(void) {
       cmocka_unit_test(distance_counts_edits),
       cmocka_unit_test(nearest_suggests_only_what_is_near),
       cmocka_unit_test(diagnostics_show_line_and_caret),
+      cmocka_unit_test(diagnostics_of_hostile_text),
       cmocka_unit_test(sink_sees_each_diagnostic),
       cmocka_unit_test(atomic_write_replaces_or_leaves_alone),
       cmocka_unit_test(file_errors_say_why),
