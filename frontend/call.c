@@ -213,15 +213,18 @@ static void check_complete(Lower *l, OpCall *c, const Node *call) {
   for (int i = 0; i < c->nparams; i++) {
     const IrParam *p = &c->params[i];
     bool required = p->is_operand ? !p->optional : !p->dflt;
-    if (c->given[i].line == 0 && required) {
-      b.len = 0;
+    if (c->given[i].line || !required) continue;
+    if (!b.len)
       strbuf_printf(&b, "`%s` lacks its argument `%s`", c->op, p->name);
-      call_error(l, c, call->loc, b.data);
-    }
+    else
+      strbuf_printf(&b, ", `%s`", p->name);
+  }
+  if (b.len) call_error(l, c, call->loc, b.data);
+  for (int i = 0; i < c->nparams && c->ok; i++) {
+    const IrParam *p = &c->params[i];
     if (!p->is_operand) continue;
     if (c->given[i].line == 0 && missing < 0) missing = i;
-    if (c->given[i].line && missing >= 0 && c->ok) {
-      b.len = 0;
+    if (c->given[i].line && missing >= 0) {
       strbuf_printf(&b, "`%s` needs `%s` as well", p->name, c->params[missing].name);
       call_error(l, c, c->given[i], b.data);
     }

@@ -24,15 +24,17 @@ static uint64_t hash_text(const char *s) {
   return h;
 }
 
-/* In a loop or a function one mistake shows as often as it is run, in other words perhaps. */
+/* In a loop or a function one mistake shows as often as it is run, in other words perhaps; a
+ * function that is wrong by itself, in the same words for every call. */
 static bool repeated(Lower *l, const Diag *d) {
   SrcLoc call = outermost_call(l);
   const char *code = d->code ? d->code : "";
-  uint64_t message = l->loops || (l->scope && l->scope->caller) ? 0 : hash_text(d->message);
+  uint64_t message = hash_text(d->message);
+  bool runs_again = l->loops || (l->scope && l->scope->caller);
   for (int i = 0; i < l->nreported; i++) {
     const Reported *r = &l->reported[i];
-    if (same_place(r->loc, d->loc) && same_place(r->call, call) && strcmp(r->code, code) == 0 &&
-        r->message == message)
+    if (same_place(r->loc, d->loc) && strcmp(r->code, code) == 0 &&
+        (r->message == message || (runs_again && same_place(r->call, call))))
       return true;
   }
   Reported *r = &l->reported[l->nreported++];
@@ -111,8 +113,10 @@ bool lower_enter(Lower *l, SrcLoc loc) {
                MAX_DEPTH);
     return false;
   }
-  if (arena_bytes(l->arena) > MAX_BYTES) {
-    lower_stop(l, loc, "the compile-time values of this model take more than %d MiB",
+  if (arena_bytes(l->arena) - l->tree_bytes > MAX_BYTES) {
+    lower_stop(l, loc,
+               "the compile-time values of this model take more than %d MiB; build shorter lists "
+               "and texts, or run fewer statements",
                MAX_BYTES >> 20);
     return false;
   }

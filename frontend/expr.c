@@ -14,8 +14,7 @@ static void suggest_name(Lower *l, const Node *n) {
   for (Global *g = l->program->globals; g; g = g->hh.next)
     if (g->decl->kind == NODE_CONST) names[count++] = g->name;
   for (int t = 0; t < DT_MACHINE_COUNT; t++) names[count++] = dtype_name((DType)t);
-  /* One letter is near every other letter. */
-  const char *near = n->name[1] ? str_nearest(n->name, names, count) : NULL;
+  const char *near = str_nearest(n->name, names, count);
   if (near)
     lower_error(l, n->loc, "E-name", "`%s` is not defined; did you mean `%s`?", n->name, near);
   else
@@ -30,6 +29,15 @@ static Value undefined(Lower *l, const Node *n) {
     lower_error(l, n->loc, "E-name", "`%s` is a %s, not a value", n->name,
                 g->decl->kind == NODE_FN ? "function: call it with ()" : "model");
     lower_note(l, g->decl->name_loc, "defined here");
+    return value_poison();
+  }
+  IrOpKind kind;
+  if (callable_op(n->name, &kind)) {
+    StrBuf b = {0};
+    op_signature(&b, kind);
+    lower_error(l, n->loc, "E-name", "`%s` is an operator, not a value: call it as %s", n->name,
+                b.data);
+    strbuf_free(&b);
     return value_poison();
   }
   suggest_name(l, n);

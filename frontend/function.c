@@ -104,22 +104,17 @@ static void bind_list(Lower *l, FnCall *c, NodeList args, size_t first) {
   }
 }
 
-static void check_missing(Lower *l, FnCall *c) {
+static void check_given(Lower *l, FnCall *c, const char *what, NodeList params,
+                        const SrcLoc *given) {
   StrBuf b = {0};
-  size_t i = 0;
-  NODE_EACH(p, c->fn->args) {
-    if (c->tensor_locs[i++].line) continue;
-    b.len = 0;
-    strbuf_printf(&b, "`%s` lacks its argument `%s`", c->fn->name, p->name);
-    fn_error(l, c, c->call->loc, b.data);
+  NODE_EACH(p, params) {
+    if ((given++)->line || (p->kind == NODE_PARAM && p->a)) continue;
+    if (!b.len)
+      strbuf_printf(&b, "`%s` lacks its %s `%s`", c->fn->name, what, p->name);
+    else
+      strbuf_printf(&b, ", `%s`", p->name);
   }
-  i = 0;
-  NODE_EACH(p, c->fn->list2) {
-    if (c->const_locs[i++].line || p->a) continue;
-    b.len = 0;
-    strbuf_printf(&b, "`%s` lacks its compile-time argument `%s`", c->fn->name, p->name);
-    fn_error(l, c, c->call->loc, b.data);
-  }
+  if (b.len) fn_error(l, c, c->call->loc, b.data);
   strbuf_free(&b);
 }
 
@@ -136,6 +131,14 @@ static bool too_deep(Lower *l, const Node *fn, SrcLoc loc) {
   return true;
 }
 
+static bool named_once(Lower *l, const Node *p) {
+  const Binding *old = scope_find(l->scope, p->name);
+  if (!old) return true;
+  lower_error(l, p->loc, "E-duplicate", "the argument `%s` is declared twice", p->name);
+  lower_note(l, old->loc, "first declared here");
+  return false;
+}
+
 /* Names of arguments, defaults, declared types. In the function's scope. */
 static bool bind_parameters(Lower *l, FnCall *c) {
   size_t i = 0;
@@ -143,12 +146,14 @@ static bool bind_parameters(Lower *l, FnCall *c) {
   NODE_EACH(p, c->fn->args) {
     Value v = c->tensors[i];
     if (v.kind == VALUE_TENSOR || !v.from.line) v.from = c->tensor_locs[i];
+    ok &= named_once(l, p);
     scope_bind(l, p->name, BIND_INPUT, v, p->loc, p);
     i++;
   }
   i = 0;
   NODE_EACH(p, c->fn->list2) {
     Value v = c->const_locs[i].line ? c->consts[i] : eval_one(l, p->a);
+    ok &= named_once(l, p);
     scope_bind(l, p->name, BIND_PARAM, v, p->loc, p);
     ok &= v.kind != VALUE_POISON;
     i++;
@@ -208,7 +213,10 @@ Value call_function(Lower *l, const Node *call, const Global *g) {
   bind_list(l, &c, call->list2, na);
   /* Compile-time arguments given in [] are not asked for again in (). */
   bind_list(l, &c, call->list, 0);
-  if (c.ok) check_missing(l, &c);
+  if (c.ok) {
+    check_given(l, &c, "argument", fn->args, c.tensor_locs);
+    check_given(l, &c, "compile-time argument", fn->list2, c.const_locs);
+  }
   if (!c.ok || c.poisoned || l->stopped) return value_poison();
   Scope scope;
   Value v = value_poison();

@@ -8,7 +8,7 @@
 #define MAX_OPS 1000000        /* ops of one model */
 #define MAX_ITERATIONS 1000000 /* of all compile-time loops together */
 #define MAX_DEPTH 400          /* nesting of expressions, blocks and calls while lowering */
-#define MAX_BYTES (128 << 20)  /* of lists, texts and names while lowering */
+#define MAX_BYTES (128 << 20)  /* of lists, texts and names, the syntax tree not counted */
 #define MAX_ERRORS 100         /* then lowering stops */
 
 /* ---- names ---- */
@@ -82,7 +82,7 @@ typedef struct ActiveHint {
 typedef struct { /* a place that has been reported */
   SrcLoc loc, call;
   char code[24];
-  uint64_t message; /* hash; 0 where statements run repeatedly and messages vary */
+  uint64_t message; /* hash */
 } Reported;
 
 typedef struct Lower {
@@ -98,6 +98,7 @@ typedef struct Lower {
   ActiveHint *hints;
   StateVar *states, **last_state;
   Weights weights;
+  size_t tree_bytes; /* the arena's before lowering */
   int64_t ops, iterations;
   int64_t initializers; /* so far: the next one's seed unless it names its own */
   int depth, loops;

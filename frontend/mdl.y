@@ -146,7 +146,12 @@ param: NAME { $$ = NAMED(NODE_PARAM, @1, $1); }
      | NAME '=' expr { $$ = NAMED(NODE_PARAM, @1, $1); $$->a = $3; }
      ;
 
-block: '{' statements '}' { $$ = $2; };
+block: '{' statements '}' { $$ = $2; }
+     | '{' statements hints '}' {
+         $$ = $2;
+         parser_error(p, @3, "a hint stands before the statement it is about; none follows here");
+       }
+     ;
 
 statements: %empty { $$ = (NodeList){0}; }
           | statements END
@@ -260,7 +265,6 @@ primary: INT { $$ = NEW(NODE_INT, @$); $$->i = $1; }
        | TEXT { $$ = parser_text(p, @1, $1); }
        | NAME { $$ = NAMED(NODE_NAME, @$, $1); }
        | '(' expr ')' { $$ = $2; }
-       | '(' error ')' { $$ = NEW(NODE_BROKEN, @$); }
        | '[' ']' { $$ = NEW(NODE_LIST, @$); }
        | '[' exprs ']' { $$ = NEW(NODE_LIST, @$); $$->list = $2; }
        | '[' exprs ',' ']' { $$ = NEW(NODE_LIST, @$); $$->list = $2; }

@@ -45,10 +45,11 @@ Value check_declared(Lower *l, Value v, const Node *decl, const IrType *type, co
 
 static void bind_inputs(Lower *l, const Node *model) {
   NODE_EACH(in, model->args) {
-    const Binding *old = scope_find(l->scope, in->name);
+    Binding *old = scope_find(l->scope, in->name);
     if (old) {
       lower_error(l, in->loc, "E-duplicate", "`%s` is defined twice", in->name);
       lower_note(l, old->loc, "first defined here");
+      old->value = value_poison();
       continue;
     }
     if (!in->a) lower_error(l, in->loc, "E-parse", "an input has a type: %s: f32[1, 4]", in->name);
@@ -79,7 +80,7 @@ static void output_types(Lower *l, const Node *model, const IrType **types) {
 
 static bool collect_results(Lower *l, const Node *model, const IrType **types, Value *results) {
   Scope *s = l->scope;
-  if (l->stopped) return false;
+  if (l->stopped || model->outs.n == 0) return false;
   if (!s->returned) {
     if (!l->program->failed)
       lower_error(l, model->loc, "E-return", "the model `%s` returns nothing", model->name);
@@ -161,6 +162,7 @@ static IrModule *lower_program(Program *p, IrModule *m, const MdlOptions *o, Dia
   Lower *l = mem_alloc(sizeof *l);
   l->m = m;
   l->arena = p->arena;
+  l->tree_bytes = arena_bytes(p->arena);
   l->program = p;
   l->outer = diag;
   l->last_state = &l->states;

@@ -115,8 +115,9 @@ void params_bind(Lower *l, const Node *model, const MdlOptions *o) {
   Settings settings = collect(l, o);
   check_names(l, model, &settings);
   NODE_EACH(p, model->list2) {
-    const Binding *old = scope_find(l->scope, p->name);
+    Binding *old = scope_find(l->scope, p->name);
     if (old) {
+      old->value = value_poison();
       lower_error(l, p->loc, "E-duplicate", "the parameter `%s` is defined twice", p->name);
       lower_note(l, old->loc, "first defined here");
       continue;

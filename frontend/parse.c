@@ -19,6 +19,7 @@ void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_nam
                          const char *const *expected, int nexpected, bool expression);
 
 #define MAX_FILE (64 << 20)
+#define MAX_TREE_BYTES (1u << 30) /* of all files together */
 
 /* ---- errors ---- */
 
@@ -104,7 +105,9 @@ void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_nam
   if (p->last == TOK_NAME && p->last_name)
     strbuf_printf(&text, "`%s`", p->last_name);
   else
-    strbuf_puts(&text, p->ended_by_file && p->last <= TOK_END ? "end of file" : found_name);
+    strbuf_puts(&text, p->last > TOK_END || !p->ended_by_file ? found_name
+                       : p->expression                        ? "the closing `}`"
+                                                              : "end of file");
   const char *keyword = misspelt_keyword(p);
   if (keyword) strbuf_printf(&text, "; did you mean `%s`?", keyword);
   bool repeated = loc.line == p->last_error.line && loc.col == p->last_error.col;
@@ -337,6 +340,10 @@ int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p) {
     parser_error(p, *loc, "this is nested too deeply: at most %d brackets may be open", MAX_OPEN);
     token = 0;
   }
+  if (arena_bytes(p->pc->arena) > MAX_TREE_BYTES) {
+    parser_error(p, *loc, "the model's text is too long: write what repeats with `for` and `fn`");
+    token = 0;
+  }
   p->prev_name = p->last == TOK_NAME ? p->last_name : NULL;
   p->last_name = token == TOK_NAME ? value->s : NULL;
   p->last = token;
@@ -384,6 +391,8 @@ static Node *text_expression(Parser *p, SrcLoc loc, const char *raw, size_t at, 
 
 Node *parser_text(Parser *p, SrcLoc loc, const char *raw) {
   Node *text = node_new(p->pc->arena, NODE_TEXT, loc);
+  bool failed = p->failed;
+  p->failed = false;
   StrBuf part = {0};
   size_t len = strlen(raw);
   for (size_t i = 0; i < len; i++) {
@@ -423,6 +432,8 @@ Node *parser_text(Parser *p, SrcLoc loc, const char *raw) {
     node_append(&text->list, node_named(p->pc->arena, NODE_TEXT_PART, loc,
                                         arena_strndup(p->pc->arena, part.data, part.len)));
   strbuf_free(&part);
+  if (p->failed) text->kind = NODE_BROKEN;
+  p->failed |= failed;
   return text;
 }
 

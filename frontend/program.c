@@ -40,6 +40,7 @@ static void define(Program *p, const Node *decl) {
     diag_error(p->diag, decl->name_loc, "E-duplicate", "`%s` is defined twice", decl->name);
     diag_note(p->diag, g->decl->name_loc, "the first definition, a %s, is here",
               kind_word(g->decl));
+    p->failed = true;
     return;
   }
   g = ARENA_NEW(p->arena, Global);
@@ -77,6 +78,7 @@ static void report_cycle(Program *p, SourceFile *f, SourceFile *from, SrcLoc at)
 
 static void import(Program *p, const Node *decl, SourceFile *from, int depth) {
   const char *name = plain_text(decl->a);
+  if (decl->a->kind == NODE_BROKEN) return;
   if (!name || !*name) {
     diag_error(p->diag, decl->a->loc, "E-import", "the file to import is written out, without {}");
     p->failed = true;
@@ -144,10 +146,12 @@ static void load(Program *p, const char *path, const char *text, size_t len, Src
     parse_source(p, f, text, len, depth);
   } else if (in_memory) {
     StrBuf b = {0};
-    if (read_stdin(&b))
+    if (read_stdin(&b)) {
       parse_source(p, f, b.data ? b.data : "", b.len, depth);
-    else
+    } else {
       diag_error(p->diag, at, "E-file", "cannot read standard input: %s", strerror(errno));
+      p->failed = p->lost = true;
+    }
     strbuf_free(&b);
   } else {
     FileMap map;
@@ -156,7 +160,7 @@ static void load(Program *p, const char *path, const char *text, size_t len, Src
       parse_source(p, f, (const char *)map.data, map.size, depth);
       file_unmap(&map);
     } else {
-      diag_error(p->diag, at, importer ? "E-import" : "E-file", "cannot read %s: %s", path, why);
+      diag_error(p->diag, at, importer ? "E-import" : "E-file", "cannot read '%s': %s", path, why);
       p->failed = p->lost = true;
     }
   }

@@ -102,9 +102,13 @@ static void exec_const(Lower *l, const Node *n) {
 
 /* ---- control ---- */
 
+static void too_many_iterations(Lower *l, const Node *n) {
+  lower_stop(l, n->loc, "the loops of this model run more than %d times", MAX_ITERATIONS);
+}
+
 static void iterate(Lower *l, const Node *n, Value v) {
   if (l->iterations++ >= MAX_ITERATIONS) {
-    lower_stop(l, n->loc, "the loops of this model run more than %d times", MAX_ITERATIONS);
+    too_many_iterations(l, n);
     return;
   }
   scope_bind(l, n->name, BIND_LOOP, v, n->name_loc, n);
@@ -158,6 +162,7 @@ static void exec_for(Lower *l, const Node *n) {
     poison_targets(l, n->list);
     return;
   }
+  if (from < to && (uint64_t)to - (uint64_t)from > MAX_ITERATIONS) too_many_iterations(l, n);
   for (int64_t i = from; i < to && !l->scope->returned && !l->stopped; i++)
     iterate(l, n, value_int(i));
 }
