@@ -90,7 +90,11 @@ static bool parse_dim(Parser *p, int *dim) {
     memcpy(word, t->text, t->len < sizeof word - 1 ? t->len : sizeof word - 1);
     if (p->ndims > 0) near = str_nearest(word, p->dims, (size_t)p->ndims);
     return parse_error(p, token_loc(p, t), "E-map", "`%s` is not a dimension of the kernel%s%s%s",
-                       word, near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+                       word,
+                       near           ? "; did you mean `"
+                       : p->ndims < 0 ? "; `dims` does not name each once, so they are d0, d1, ..."
+                                      : "",
+                       near ? near : "", near ? "`?" : "");
   }
   return expected(p, "a dimension or a number");
 }

@@ -319,6 +319,10 @@ static bool verify_func(IrModule *m, const IrFunc *f) {
     func_fail(&v, "E-level", "@%s has no level", f->name);
     return false;
   }
+  if (f->level == IR_PROGRAM && (f->body->nargs || f->nresults))
+    func_fail(&v, "E-level",
+              "@%s has arguments or results, but at the program level `tensor` ops stand for them",
+              f->name);
   check_args(&v);
   check_block(&v, f->body);
   check_results(&v);

@@ -44,6 +44,7 @@ static bool dir_machine(Asm *a) {
 
 static bool dir_dram(Asm *a) {
   int64_t v;
+  if (a->have_dram) return asm_error(a, ".dram is given twice");
   if (!asm_int(a, 0, INT64_MAX, "the bytes of DRAM in use", &v)) return false;
   a->img->dram_bytes = (uint64_t)v;
   a->have_dram = true;
@@ -118,15 +119,36 @@ static const struct {
 
 /* ---- lines ---- */
 
+struct AsmLabel {
+  uint32_t insn;
+  UT_hash_handle hh;
+};
+
+static AsmLabel *find_label(const Asm *a, const char *name) {
+  AsmLabel *l;
+  HASH_FIND_STR(a->labels, name, l);
+  return l;
+}
+
+static void add_label(Asm *a) {
+  IsaSymbol s = {.name = arena_strdup(a->arena, a->tok.text), .insn = ASM_COUNT(a->insns, AsmInsn)};
+  if (find_label(a, s.name)) {
+    asm_error(a, "label '%s' is defined twice", s.name);
+    return;
+  }
+  AsmLabel *l = ARENA_NEW(a->scratch, AsmLabel);
+  l->insn = s.insn;
+  HASH_ADD_KEYPTR(hh, a->labels, s.name, strlen(s.name), l);
+  ASM_PUSH(a->symbols, s);
+}
+
 /* Label definitions at the start of the line. A word or a string is one when ':' follows. */
 static void labels(Asm *a) {
   while (a->tok.kind == TOK_WORD || a->tok.kind == TOK_STRING) {
     const char *after = a->pos;
     while (after < a->end && (*after == ' ' || *after == '\t')) after++;
     if (after >= a->end || *after != ':') return;
-    IsaSymbol s = {.name = arena_strdup(a->arena, a->tok.text),
-                   .insn = ASM_COUNT(a->insns, AsmInsn)};
-    ASM_PUSH(a->symbols, s);
+    add_label(a);
     asm_next(a);
     asm_next(a);
   }
@@ -147,11 +169,6 @@ static void statement(Asm *a) {
 
 /* ---- finishing ---- */
 
-typedef struct {
-  uint32_t insn;
-  UT_hash_handle hh;
-} Label;
-
 static void bad_label(Asm *a, const AsmInsn *in) {
   uint32_t n = ASM_COUNT(a->symbols, IsaSymbol);
   const IsaSymbol *s = (const IsaSymbol *)(void *)a->symbols.data;
@@ -163,21 +180,12 @@ static void bad_label(Asm *a, const AsmInsn *in) {
 }
 
 static void resolve(Asm *a) {
-  Label *all = NULL, *found;
-  const IsaSymbol *s = (const IsaSymbol *)(void *)a->symbols.data;
-  for (uint32_t i = 0; i < ASM_COUNT(a->symbols, IsaSymbol); i++) {
-    HASH_FIND_STR(all, s[i].name, found);
-    if (found) continue; /* the image check reports it */
-    Label *l = ARENA_NEW(a->scratch, Label);
-    l->insn = s[i].insn;
-    HASH_ADD_KEYPTR(hh, all, s[i].name, strlen(s[i].name), l);
-  }
   uint32_t n = ASM_COUNT(a->insns, AsmInsn);
   AsmInsn *in = (AsmInsn *)(void *)a->insns.data;
   a->img->code = arena_alloc(a->arena, (size_t)n * ISA_INSN_BYTES + 1);
   for (uint32_t i = 0; i < n; i++) {
     if (in[i].label) {
-      HASH_FIND_STR(all, in[i].label, found);
+      const AsmLabel *found = find_label(a, in[i].label);
       if (found)
         in[i].in.target = found->insn;
       else
@@ -194,7 +202,7 @@ static void resolve(Asm *a) {
     isa_encode(&in[i].in, a->img->code + (size_t)i * ISA_INSN_BYTES, &why);
   }
   a->img->ninsns = n;
-  HASH_CLEAR(hh, all);
+  HASH_CLEAR(hh, a->labels);
 }
 
 static int by_address(const void *x, const void *y) {

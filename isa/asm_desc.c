@@ -67,10 +67,18 @@ static bool field_value(Asm *a, IsaDesc *d, const char *key, SrcLoc loc) {
   return asm_expect(a, '[') && set_list(a, d, f, info.count);
 }
 
-static bool key_value(Asm *a, IsaDesc *d) {
+typedef struct {
+  const char *key[64]; /* more than there are fields */
+  unsigned n;
+} Given;
+
+static bool key_value(Asm *a, IsaDesc *d, Given *given) {
   SrcLoc loc = asm_loc(a);
   if (a->tok.kind != TOK_WORD) return asm_error(a, "expected field=value");
   const char *key = a->tok.text;
+  for (unsigned i = 0; i < given->n; i++)
+    if (strcmp(given->key[i], key) == 0) return asm_error(a, "field '%s' is given twice", key);
+  if (given->n < NPU_COUNTOF(given->key)) given->key[given->n++] = key;
   asm_next(a);
   if (!asm_expect(a, '=')) return false;
   bool mxu = d->kind == DESC_PLANE || d->kind == DESC_ROWS;
@@ -94,6 +102,7 @@ static bool next_number(Asm *a, uint32_t expected, const char *what) {
 
 bool asm_desc(Asm *a) {
   IsaDesc d = {0};
+  Given given = {0};
   IsaDescKind kind;
   const char *why = "";
   SrcLoc loc = asm_loc(a);
@@ -103,7 +112,7 @@ bool asm_desc(Asm *a) {
   if (ok) {
     d.kind = (uint8_t)kind;
     asm_next(a);
-    while (ok && a->tok.kind != TOK_END) ok = key_value(a, &d);
+    while (ok && a->tok.kind != TOK_END) ok = key_value(a, &d, &given);
     if (ok && !isa_desc_check(&d, &a->img->machine, &why)) ok = asm_error_at(a, loc, "%s", why);
   }
   ASM_PUSH(a->descs, d); /* also after an error, so that later numbers make sense */

@@ -19,6 +19,7 @@ typedef struct {
   SrcLoc loc;
 } AsmInsn;
 
+typedef struct AsmLabel AsmLabel;
 typedef struct {
   const char *pos, *end; /* text not yet read */
   const char *line_text; /* the current line */
@@ -31,6 +32,7 @@ typedef struct {
   IsaImage *img;
   Arena *scratch; /* token text and names of jump targets */
   StrBuf insns, descs, vprogs, segments, io, symbols, srcmap; /* arrays of their records */
+  struct AsmLabel *labels;                                    /* uthash */
   bool have_dram;
 } Asm;
 

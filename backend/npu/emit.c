@@ -38,7 +38,7 @@ static int64_t number_of(Emitter *e, const IrValue *v, const char *token, const 
   }
   if (id < 0 || id >= limit) {
     emit_fail(e, v->def ? v->def->loc : e->f->loc,
-              "%s without a number: run the pass 'allocate' first", what);
+              "%s without a number: run the pass 'allocate', after 'sync'", what);
     return 0;
   }
   return id;

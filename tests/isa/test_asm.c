@@ -228,7 +228,9 @@ static void test_errors(void **state) {
   expect_error("dload d1, 0\nhalt\n", 1, 1, "descriptor 0 does not exist");
   expect_error("vx p0, d1\nhalt\n", 1, 1, "vector program 0 does not exist");
   expect_error("shl r1, r1, 64\nhalt\n", 1, 1, "shift");
-  expect_error("a: halt\na: halt\n", 0, 0, "'a' is defined twice");
+  expect_error("a: halt\na: halt\n", 2, 1, "'a' is defined twice");
+  expect_error(".dram 64\n.dram 64\nhalt\n", 2, 7, "given twice");
+  expect_error(".desc 0 dma rank=1 elsize=1 rank=1\nhalt\n", 1, 29, "'rank' is given twice");
   expect_error(".desc 1 dma rank=1 elsize=1\nhalt\n", 1, 7, "this one is 0");
   expect_error(".desc 0 dma rank=1 elsize=3\nhalt\n", 1, 7, "1, 2 or 4");
   expect_error(".desc 0 dma rank=1 elsize=1 acc=3\nhalt\n", 1, 29, "no field 'acc'");
