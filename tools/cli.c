@@ -82,6 +82,13 @@ static void print_help(const Cli *c) {
   if (c->command->more) printf("\n%s", c->command->more);
 }
 
+/* What --help and --version end with. */
+static int flushed(const Cli *c) {
+  if (fflush(stdout) == 0) return CLI_DONE;
+  fprintf(stderr, "%s: error: cannot write standard output: %s\n", program(c), strerror(errno));
+  return CLI_ERROR;
+}
+
 bool cli_error(const Cli *c, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
@@ -123,10 +130,8 @@ int cli_next(Cli *c, const char **value) {
   *value = optarg;
   switch (id) {
   case -1: return CLI_END;
-  case ID_HELP: print_help(c); return fflush(stdout) == 0 ? CLI_DONE : CLI_ERROR;
-  case ID_VERSION:
-    printf("%s " NPUCC_VERSION "\n", program(c));
-    return fflush(stdout) == 0 ? CLI_DONE : CLI_ERROR;
+  case ID_HELP: print_help(c); return flushed(c);
+  case ID_VERSION: printf("%s " NPUCC_VERSION "\n", program(c)); return flushed(c);
   case '?': unknown_option(c); return CLI_ERROR;
   case ':': cli_error(c, "option '%s' needs a value", c->argv[optind - 1]); return CLI_ERROR;
   }
@@ -197,10 +202,15 @@ bool cli_read(const char *path, FileMap *out, DiagEngine *diag) {
   return false;
 }
 
-bool cli_same_file(const char *a, const char *b) {
+static bool same_file(const char *a, const char *b) {
   struct stat x, y;
   if (stat(a, &x) != 0 || stat(b, &y) != 0 || !S_ISREG(x.st_mode)) return false;
   return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+bool cli_spares(const Cli *c, const char *source, const char *option, const char *path) {
+  return !path || !same_file(source, path) ||
+         cli_error(c, "%s '%s' would overwrite the file that is read; give another", option, path);
 }
 
 bool cli_machine(const char *name, MachineDesc *out, DiagEngine *diag) {

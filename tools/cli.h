@@ -48,8 +48,9 @@ void cli_list_free(CliList *l);
 DiagEngine *cli_diag_new(void);
 /* Writes text to path, or to standard output when path is NULL or "-". */
 bool cli_write(const char *path, const StrBuf *text, DiagEngine *diag);
-/* Whether both paths lead to one regular file: writing a result there would lose the source. */
-bool cli_same_file(const char *a, const char *b);
+/* False after a message when what `option` writes to path (NULL: nothing) would overwrite source.
+ */
+bool cli_spares(const Cli *c, const char *source, const char *option, const char *path);
 bool cli_read(const char *path, FileMap *out, DiagEngine *diag);
 /* A machine by name or file; NULL name gives edge. */
 bool cli_machine(const char *name, MachineDesc *out, DiagEngine *diag);

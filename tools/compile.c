@@ -122,7 +122,15 @@ static bool take_module(Npucc *c, IrModule *m, const char *path) {
   if (m->nfuncs == 0)
     diag_error(c->diag, SRC_LOC_NONE, "E-empty", "'%s' holds no function; there is nothing to do",
                path);
-  if (m->nfuncs == 0 || !attach(c, m)) {
+  bool ok = m->nfuncs > 0;
+  if (ok && c->options.calibrate && m->funcs[0]->level > IR_GRAPH) {
+    diag_error(
+        c->diag, SRC_LOC_NONE, "E-option",
+        "there is nothing to calibrate: '%s' is past the graph level, where types are chosen",
+        path);
+    ok = false;
+  }
+  if (!ok || !attach(c, m)) {
     ir_module_free(m);
     return false;
   }

@@ -74,6 +74,13 @@ bool compile_args_finish(CompileArgs *a, DiagEngine *diag) {
   return true;
 }
 
+bool compile_args_for_passes(const CompileArgs *a) {
+  const PassRunOptions *run = &a->options.run;
+  return a->options.pipeline || a->options.calibrate || run->stop_after >= 0 || run->reproducer ||
+         a->print_after.n || run->print_after_all || run->verify_each || run->time_passes ||
+         run->stats;
+}
+
 bool compile_args_check(const CompileArgs *a, Npucc *c, DiagEngine *diag) {
   PassManager *pm = npucc_passes(c);
   size_t n = pass_manager_count(pm);

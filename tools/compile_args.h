@@ -55,6 +55,8 @@ void compile_args_free(CompileArgs *a);
 bool compile_args_take(CompileArgs *a, const Cli *cli, int id, const char *value);
 /* After the last option: loads the machine and completes a->options. False after a diagnostic. */
 bool compile_args_finish(CompileArgs *a, DiagEngine *diag);
+/* Is an option given that only matters when passes run? */
+bool compile_args_for_passes(const CompileArgs *a);
 /* Are the names of --print-after passes of c? False after a diagnostic. */
 bool compile_args_check(const CompileArgs *a, Npucc *c, DiagEngine *diag);
 #endif

@@ -34,10 +34,7 @@ int main(int argc, char **argv) {
   if (id == CLI_END) {
     if (cli_positionals(cli, &files) == 1) {
       DiagEngine *diag = cli_diag_new();
-      if (cli_same_file(files[0], output))
-        cli_error(cli, "the output '%s' is the source itself; give another --output", output);
-      else
-        ok = assemble(files[0], output, diag);
+      ok = cli_spares(cli, files[0], "--output", output) && assemble(files[0], output, diag);
       diag_free(diag);
     } else {
       cli_error(cli, "give one file to assemble");

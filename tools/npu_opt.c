@@ -89,7 +89,8 @@ int main(int argc, char **argv) {
     if (cli_positionals(cli, &files) != (list ? 0 : 1))
       ok = cli_error(cli, list ? "--list-passes takes no file" : "give one file of IR text");
     else
-      ok = run(&args, list ? NULL : files[0], output, list);
+      ok = (list || cli_spares(cli, files[0], "--reproducer", args.options.run.reproducer)) &&
+           run(&args, list ? NULL : files[0], output, list);
   }
   compile_args_free(&args);
   cli_free(cli);

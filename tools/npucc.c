@@ -247,12 +247,14 @@ static bool finish_options(const Cli *cli, Options *o) {
   if (o->chooser && o->args.options.pipeline)
     return cli_error(cli, "--passes names the passes and %s chooses them; give one of them",
                      o->chooser);
+  if (o->reference && !o->compiled && compile_args_for_passes(&o->args))
+    return cli_error(cli, "--reference runs the model as written, before any pass; --calibrate and "
+                          "the options of passes belong to --reference=compiled");
   if (!o->reference && o->outputs.n > 1) return cli_error(cli, "give one --output");
   o->model = files[0];
   for (int i = 0; i < o->outputs.n; i++)
-    if (cli_same_file(o->model, o->outputs.items[i]))
-      return cli_error(cli, "the output '%s' is the model itself; give another --output",
-                       o->outputs.items[i]);
+    if (!cli_spares(cli, o->model, "--output", o->outputs.items[i])) return false;
+  if (!cli_spares(cli, o->model, "--reproducer", o->args.options.run.reproducer)) return false;
   o->batch.inputs = o->inputs.items;
   o->batch.ninputs = o->inputs.n;
   o->batch.outputs = o->outputs.items;
@@ -274,7 +276,12 @@ int main(int argc, char **argv) {
   bool ok = true;
   while (ok && (id = cli_next(cli, &value)) != CLI_END && id != CLI_DONE)
     ok = id != CLI_ERROR && take_option(cli, id, value, &o);
-  if (ok && id == CLI_END) ok = o.manual ? print_manual() : finish_options(cli, &o) && run(&o);
+  char **files;
+  if (ok && id == CLI_END && o.manual)
+    ok = cli_positionals(cli, &files) == 0 ? print_manual()
+                                           : cli_error(cli, "--manual takes no model");
+  else if (ok && id == CLI_END)
+    ok = finish_options(cli, &o) && run(&o);
   cli_list_free(&o.outputs);
   cli_list_free(&o.inputs);
   cli_list_free(&o.weights);

@@ -206,6 +206,7 @@ static bool finish_options(const Cli *cli, Options *o) {
   if (o->npurt.mode == NPURT_FAST && (o->report || o->trace))
     return cli_error(cli, "--mode fast measures no time; leave it out for --report and --trace");
   o->binary = files[0];
+  if (!cli_spares(cli, o->binary, "--trace", o->trace)) return false;
   o->batch.inputs = o->inputs.items;
   o->batch.ninputs = o->inputs.n;
   o->batch.outputs = o->outputs.items;

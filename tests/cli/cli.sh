@@ -35,6 +35,9 @@ for tool in npucc npu-opt npu-as npu-objdump npusim; do
   bad "give one" $tool a b
 done
 bad "standard output" bash -c "npucc two.mdl --emit graph >/dev/full"
+bad "standard output" bash -c "npucc --help >/dev/full"
+bad "cannot read standard input" bash -c "npucc - <&-"
+[ "$(grep -c error err)" = 1 ] || fail "one error is enough when there is no input"
 
 # ---- npucc
 ok npucc two.mdl -o two.bin -v
@@ -46,7 +49,9 @@ bad "/nonexistent/x.bin" npucc two.mdl -o /nonexistent/x.bin
 bad "unknown option '--emti'; did you mean '--emit'?" npucc --emti graph two.mdl
 bad "--emit knows graph" npucc --emit tree two.mdl
 cp two.mdl source.mdl
-bad "is the model itself" npucc source.mdl -o ./source.mdl
+bad "would overwrite the file that is read" npucc source.mdl -o ./source.mdl
+bad "--reproducer './source.mdl' would overwrite" npucc source.mdl --passes=tile --reproducer ./source.mdl
+bad "--reproducer 'source.mdl' would overwrite" npu-opt source.mdl --passes=tile --reproducer source.mdl
 same two.mdl source.mdl
 bad "-O wants an integer from 0 to 2" npucc -O3 two.mdl
 bad "-D wants NAME=VALUE" npucc -D N two.mdl
@@ -71,6 +76,11 @@ bad "E-machine" npucc --machine nowhere two.mdl -o x.bin
 bad "belong to --reference" npucc --input x.npy two.mdl
 bad "--passes names the passes and -O chooses them" npucc --passes=lower -O1 two.mdl
 bad "--reference is float or compiled" npucc --reference=exact two.mdl
+for option in --passes=fuse "--stop-after 1" --stats --time-passes --print-after-all "--calibrate random"; do
+  # shellcheck disable=SC2086
+  bad "belong to --reference=compiled" npucc two.mdl --reference --random 1 $option
+done
+bad "--manual takes no model" npucc --manual two.mdl
 printf 'ONNX\0\1' >model.onnx
 bad "model.onnx: error: this is not text" npucc model.onnx -o x.bin
 [ "$(grep -c error err)" = 1 ] || fail "one error is enough for a file that is not text"
@@ -101,6 +111,7 @@ ok npu-opt --passes=lower graph.ir -o lower.ir
 same one.ir lower.ir
 ok bash -c "npucc two.mdl --emit graph | npu-opt --passes=lower - >piped.ir"
 same piped.ir lower.ir
+bad "'nest.ir' is past the graph level" npucc nest.ir --calibrate random -o x.bin
 bad "works on the nest level" npu-opt --passes=tile --reproducer repro.ir graph.ir
 has "npu-opt --passes='tile" repro.ir
 ok npu-opt repro.ir -o again.ir
@@ -118,7 +129,7 @@ ok npu-objdump two.bin
 cp out two.s
 ok npu-as two.s -o two2.bin
 cp two.s source.s
-bad "is the source itself" npu-as source.s -o ./source.s
+bad "would overwrite the file that is read" npu-as source.s -o ./source.s
 same two.s source.s
 same two.bin two2.bin
 ok npu-objdump -d two.bin
@@ -209,6 +220,7 @@ ok npusim two.bin --input x=all.npz:y --input k=k.npy --output y=twice.npy
 ok npusim two.bin --input x=x10.npy --input k=k.npy --report --trace trace.json
 has "roofline" out
 has "traceEvents" trace.json
+bad "--trace './two.bin' would overwrite" npusim two.bin --random 1 --trace ./two.bin
 ok npusim two.bin --random 7
 has "y: f32[1,4] =" out
 
