@@ -1,7 +1,6 @@
 /* Loading: files, imports, the table of definitions, the recursion check. */
 #include "frontend/program.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,13 +87,6 @@ static void import(Program *p, const Node *decl, SourceFile *from, int depth) {
   load(p, path, NULL, 0, decl->loc, from, depth + 1);
 }
 
-static bool read_stdin(StrBuf *out) {
-  char block[4096];
-  size_t n;
-  while ((n = fread(block, 1, sizeof block, stdin)) > 0) strbuf_write(out, block, n);
-  return !ferror(stdin);
-}
-
 static void parse_source(Program *p, SourceFile *f, const char *text, size_t len, int depth) {
   ParseContext pc = {p->arena, p->strings, p->diag};
   Parsed parsed;
@@ -144,15 +136,6 @@ static void load(Program *p, const char *path, const char *text, size_t len, Src
   if (!importer) p->main_file = f->path;
   if (text) {
     parse_source(p, f, text, len, depth);
-  } else if (in_memory) {
-    StrBuf b = {0};
-    if (read_stdin(&b)) {
-      parse_source(p, f, b.data ? b.data : "", b.len, depth);
-    } else {
-      diag_error(p->diag, at, "E-file", "cannot read standard input: %s", strerror(errno));
-      p->failed = p->lost = true;
-    }
-    strbuf_free(&b);
   } else {
     FileMap map;
     const char *why = NULL;
@@ -160,7 +143,8 @@ static void load(Program *p, const char *path, const char *text, size_t len, Src
       parse_source(p, f, (const char *)map.data, map.size, depth);
       file_unmap(&map);
     } else {
-      diag_error(p->diag, at, importer ? "E-import" : "E-file", "cannot read '%s': %s", path, why);
+      diag_error(p->diag, at, importer ? "E-import" : "E-file", "cannot read '%s': %s", f->path,
+                 why);
       p->failed = p->lost = true;
     }
   }

@@ -253,8 +253,9 @@ static bool write_kernel(PassContext *pc, IrOp *k, const Places *places, IrBuild
   if (!sched_analyze(k, &w->ki, &why) || !sched_valid(&w->ki, &w->s, &why) ||
       !sched_predict(&w->ki, &w->s, pc->machine, &predicted, &why)) {
     diag_error(pc->diag, k->loc, "E-pipeline",
-               "the kernel's schedule does not fit machine '%s': it needs %s", pc->machine->name,
-               why);
+               "the kernel's schedule does not fit machine '%s': it needs %s; take its attribute "
+               "'tile' away and run the pass 'tile' again",
+               pc->machine->name, why);
     return false;
   }
   IrBuilder at = *out;

@@ -13,9 +13,11 @@
 /* FileMap.base: NULL for an empty file, equal to data for a mapping, else a heap block owning data.
  */
 
-enum { DEVICE_MAX = 1 << 26 }; /* bytes; /dev/zero never ends */
+/* Bytes: /dev/zero never ends, nor need a pipe. */
+static const size_t device_max = (size_t)1 << 26, pipe_max = (size_t)1 << 32;
 
-static bool read_stream(int fd, size_t most, FileMap *out, const char **why) {
+static bool read_stream(int fd, const struct stat *st, FileMap *out, const char **why) {
+  size_t most = S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode) ? device_max : pipe_max;
   size_t len = 0, cap = 1 << 16;
   uint8_t *data = mem_alloc(cap);
   for (;;) {
@@ -24,7 +26,7 @@ static bool read_stream(int fd, size_t most, FileMap *out, const char **why) {
     if (n == 0) break;
     if (n > 0) len += (size_t)n;
     if (n < 0 || len > most) {
-      *why = n < 0 ? strerror(errno) : "The device gives data without end";
+      *why = n < 0 ? strerror(errno) : "It gives data without end";
       mem_free(data);
       return false;
     }
@@ -51,9 +53,9 @@ static bool map_regular(int fd, size_t size, FileMap *out, const char **why) {
 
 bool file_map(const char *path, FileMap *out, const char **why) {
   *out = (FileMap){0};
-  if (strcmp(path, "-") == 0) return read_stream(STDIN_FILENO, SIZE_MAX, out, why);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
   struct stat st;
+  bool standard = strcmp(path, "-") == 0;
+  int fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &st) != 0) {
     *why = strerror(errno);
     if (fd >= 0) close(fd);
@@ -63,11 +65,10 @@ bool file_map(const char *path, FileMap *out, const char **why) {
   if (S_ISDIR(st.st_mode)) {
     *why = strerror(EISDIR);
     ok = false;
-  } else if (S_ISREG(st.st_mode)) {
+  } else if (S_ISREG(st.st_mode) && !standard) {
     ok = map_regular(fd, (size_t)st.st_size, out, why);
   } else {
-    bool device = S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode);
-    ok = read_stream(fd, device ? DEVICE_MAX : SIZE_MAX, out, why); /* these cannot be mapped */
+    ok = read_stream(fd, &st, out, why); /* cannot be mapped, or is read from where it stands */
   }
   close(fd);
   return ok;
@@ -83,12 +84,15 @@ void file_unmap(FileMap *m) {
 
 /* ---- atomic writing ---- */
 
-/* Regular targets: a temporary in the same directory, renamed at the end. Standard output, pipes
- * and devices, which cannot be renamed over: collected in memory and written at the end. */
+/* Regular targets: a temporary in the same directory, renamed at the end; where the file system
+ * can, it has no name until then, so that a process that is killed leaves nothing behind. Standard
+ * output, pipes and devices, which cannot be renamed over: collected in memory and written at the
+ * end. */
 struct AtomicFile {
   FILE *stream;
   char *target, *temporary; /* temporary NULL: in memory */
-  char *text;               /* of the memory stream */
+  bool unnamed;
+  char *text; /* of the memory stream */
   size_t len;
 };
 
@@ -113,24 +117,56 @@ static char *resolve(const char *path) {
   return copy;
 }
 
-static bool open_temporary(AtomicFile *f, mode_t mode) {
-  const char *slash = strrchr(f->target, '/');
-  int dir = slash ? (int)(slash - f->target + 1) : 0;
-  size_t cap = (size_t)dir + 64;
+/* The folder's part of target, with its slash. */
+static int folder_length(const char *target) {
+  const char *slash = strrchr(target, '/');
+  return slash ? (int)(slash - target + 1) : 0;
+}
+
+/* Calls make(f) with new names for the temporary until one is free. */
+static int with_new_name(AtomicFile *f, int (*make)(const AtomicFile *f, mode_t mode),
+                         mode_t mode) {
+  int folder = folder_length(f->target), result = -1;
+  size_t cap = (size_t)folder + 64;
   f->temporary = mem_alloc(cap);
   for (int attempt = 0; attempt < 100; attempt++) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    snprintf(f->temporary, cap, "%.*s.npucc-%ld-%ld-%d.tmp", dir, f->target, (long)getpid(),
+    snprintf(f->temporary, cap, "%.*s.npucc-%ld-%ld-%d.tmp", folder, f->target, (long)getpid(),
              now.tv_nsec, attempt);
-    int fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd >= 0) {
-      f->stream = fdopen(fd, "wb");
-      return f->stream != NULL;
-    }
-    if (errno != EEXIST) return false;
+    result = make(f, mode);
+    if (result >= 0 || errno != EEXIST) break;
   }
-  return false;
+  return result;
+}
+
+static int create_named(const AtomicFile *f, mode_t mode) {
+  return open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+}
+
+static int name_unnamed(const AtomicFile *f, mode_t mode) {
+  (void)mode;
+  char self[40];
+  snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(f->stream));
+  return linkat(AT_FDCWD, self, AT_FDCWD, f->temporary, AT_SYMLINK_FOLLOW);
+}
+
+static int create_unnamed(const AtomicFile *f, mode_t mode) {
+  if (access("/proc/self/fd", X_OK) != 0) return -1; /* it could not be named */
+  char *folder = copy_text(f->target);
+  folder[folder_length(f->target)] = 0;
+  int fd = open(*folder ? folder : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+  mem_free(folder);
+  return fd;
+}
+
+static bool open_temporary(AtomicFile *f, mode_t mode) {
+  int fd = create_unnamed(f, mode);
+  f->unnamed = fd >= 0;
+  if (fd < 0) fd = with_new_name(f, create_named, mode);
+  if (fd < 0) return false;
+  f->stream = fdopen(fd, "wb");
+  return f->stream != NULL;
 }
 
 AtomicFile *atomic_file_begin(const char *path, const char **why) {
@@ -173,6 +209,7 @@ static bool copy_to_target(const AtomicFile *f) {
 bool atomic_file_commit(AtomicFile *f, const char **why) {
   errno = 0;
   bool ok = !ferror(f->stream);
+  if (f->unnamed) ok = fflush(f->stream) == 0 && ok && with_new_name(f, name_unnamed, 0) == 0;
   ok = fclose(f->stream) == 0 && ok;
   if (ok) ok = f->temporary ? rename(f->temporary, f->target) == 0 : copy_to_target(f);
   if (!ok) *why = errno ? strerror(errno) : "write error";

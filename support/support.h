@@ -131,7 +131,8 @@ typedef struct {
 } FileMap;
 bool file_map(const char *path, FileMap *out, const char **why);
 void file_unmap(FileMap *m);
-/* Writes to a temporary beside path and renames it over path, so path is never half-written.
+/* Writes to a temporary beside path and renames it over path, so path is never half-written, not
+ * even by a process that is killed.
  * path "-" writes to standard output. */
 bool file_write_atomic(const char *path, const void *data, size_t size, const char **why);
 /* An atomic write in pieces: begin opens the temporary; commit renames; abort removes it. */

@@ -36,7 +36,7 @@ for tool in npucc npu-opt npu-as npu-objdump npusim; do
 done
 bad "standard output" bash -c "npucc two.mdl --emit graph >/dev/full"
 bad "standard output" bash -c "npucc --help >/dev/full"
-bad "cannot read standard input" bash -c "npucc - <&-"
+bad "cannot read '<stdin>'" bash -c "npucc - <&-"
 [ "$(grep -c error err)" = 1 ] || fail "one error is enough when there is no input"
 
 # ---- npucc
