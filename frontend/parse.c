@@ -92,12 +92,13 @@ static void suspect_statement(Parser *p) {
 void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_name,
                          const char *const *expected, int nexpected, bool expression) {
   /* Outside of all declarations one complaint is enough until the next one begins. */
-  if (p->between && listed("`model`", expected, (size_t)nexpected)) return;
+  if ((p->between || p->torn) && listed("`model`", expected, (size_t)nexpected)) return;
   StrBuf text = {0};
   bool end = strcmp(found_name, "end of line") == 0 || found == 0 || p->last == TOK_MODEL ||
              p->last == TOK_FN || p->last == TOK_IMPORT;
   /* Where a statement could begin, of all that could come only the block's end is missing. */
-  if (!listed("`return`", expected, (size_t)nexpected))
+  bool statement = listed("`return`", expected, (size_t)nexpected);
+  if (!statement)
     describe_expected(&text, expected, nexpected, expression);
   else if (end)
     strbuf_puts(&text, "expected `}`");
@@ -108,6 +109,8 @@ void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_nam
     strbuf_puts(&text, p->last > TOK_END || !p->ended_by_file ? found_name
                        : p->expression                        ? "the closing `}`"
                                                               : "end of file");
+  if (statement && listed(found_name, operators, NPU_COUNTOF(operators)))
+    strbuf_puts(&text, "; to go on with the line before, put it at that line's end");
   const char *keyword = misspelt_keyword(p);
   if (keyword) strbuf_printf(&text, "; did you mean `%s`?", keyword);
   bool repeated = loc.line == p->last_error.line && loc.col == p->last_error.col;
@@ -296,6 +299,7 @@ static ReadToken end_declaration(Parser *p, ReadToken t) {
   if (p->open > 0) {
     parser_error(p, t.loc, "expected `}` before this declaration");
     diag_note(p->pc->diag, p->stack[p->open - 1].loc, "this `{` is not closed");
+    p->torn = true;
   }
   unread(p, t);
   t.token = p->open > 0 ? '}' : TOK_END;

@@ -45,6 +45,7 @@ typedef struct Parser {
   bool dropping;
   int orphans;  /* brackets closed by force: their closing ones may still come */
   bool between; /* in text no declaration could be made of, reported */
+  bool torn;    /* a block was ended by force: its rest stands outside of all declarations */
   bool failed, aborted, too_deep;
 } Parser;
 
