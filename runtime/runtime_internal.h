@@ -139,6 +139,7 @@ typedef struct {
   bool wait;
   double start, end;
 } TraceSpan;
+enum { TRACE_MAX = 10000000 }; /* spans; as text they are more than viewers show */
 
 struct NpurtModel {
   IsaImage img;

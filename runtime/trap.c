@@ -46,6 +46,11 @@ bool rt_trap(NpurtModel *m, const char *code, const char *fmt, ...) {
 /* An instruction may do the work of many: every 4096 elements count as one more step, so that a
  * limit bounds time. */
 bool rt_step(NpurtModel *m, double elements) {
+  if (m->ntrace > TRACE_MAX)
+    return rt_trap(m, "E-limit",
+                   "the trace has more than %d entries; trace fewer samples, or stop early with a "
+                   "limit of instructions",
+                   TRACE_MAX);
   if (!m->opt.max_instructions) return true;
   double limit = (double)m->opt.max_instructions, extra = elements / 4096;
   if ((double)m->steps + 1 + extra <= limit) {

@@ -223,9 +223,8 @@ static void trap_names_source(void **state) {
 static void limits(void **state) {
   (void)state;
   for (int mode = NPURT_FAST; mode <= NPURT_CHECK; mode++) {
-    Run r = load_with(
-        "again: jmp again\n",
-        (NpurtOptions){.mode = (NpurtMode)mode, .max_instructions = 100000});
+    Run r = load_with("again: jmp again\n",
+                      (NpurtOptions){.mode = (NpurtMode)mode, .max_instructions = 100000});
     expect_fail(&r, "E-limit", "100000");
     run_free(&r);
     /* One instruction that would work for ever, also when its innermost loop is empty. */
@@ -235,9 +234,7 @@ static void limits(void **state) {
                     ".vprog 0 { vec; mov v0, 1.0; endv }\n.desc 0 vector count=[%s]\ndload d0, "
                     "0\nvx p0, d0\nhalt\n",
                     empty ? "2147483648,2147483648,1,0,1" : "65536,65536,1,1,1");
-      r = load_with(
-          t.data,
-          (NpurtOptions){.mode = (NpurtMode)mode, .max_instructions = 100000});
+      r = load_with(t.data, (NpurtOptions){.mode = (NpurtMode)mode, .max_instructions = 100000});
       strbuf_free(&t);
       expect_fail(&r, "E-limit", "vx p0, d0");
       run_free(&r);
@@ -356,6 +353,15 @@ static void trace_file(void **state) {
   run_free(&r);
 }
 
+/* A program that never ends stops where its trace gets too long to keep. */
+static void endless_trace(void **state) {
+  (void)state;
+  Run r = load_with(".dram 4096\n" DMA_3200(0, 0) "dload d0, 0\nagain: ld0 d0\njmp again\n",
+                    (NpurtOptions){.mode = NPURT_TIMED, .trace = true});
+  expect_fail(&r, "E-limit", "trace fewer samples");
+  run_free(&r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_load),        cmocka_unit_test(shared_dram),
@@ -365,6 +371,6 @@ int main(void) {
       cmocka_unit_test(traps),           cmocka_unit_test(trap_names_source),
       cmocka_unit_test(limits),          cmocka_unit_test(deadlocks),
       cmocka_unit_test(host_access),     cmocka_unit_test(other_machine),
-      cmocka_unit_test(trace_file)};
+      cmocka_unit_test(trace_file),      cmocka_unit_test(endless_trace)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
