@@ -207,7 +207,7 @@ static PassStatus too_large(Plan *p) {
       rest += p->items[i].bytes;
   }
   if (rest)
-    diag_note(p->pc->diag, SRC_LOC_NONE, "%d smaller tensors: %lld bytes", p->nitems - SHOWN,
+    diag_note(p->pc->diag, SRC_LOC_NONE, "%d further tensors: %lld bytes", p->nitems - SHOWN,
               (long long)rest);
   return PASS_FAILED;
 }
