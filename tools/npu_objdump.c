@@ -1,6 +1,7 @@
 /* npu-objdump: what a binary holds, as text. */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tools/cli.h"
 #include "tools/samples.h"
@@ -30,13 +31,19 @@ typedef struct {
   bool there;
 } SourceText;
 
+/* A pipe or a device that a binary names must not be waited for. */
+static bool is_regular(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* Prints line number `line` of the open source, if it can. */
 static void put_source_line(SourceText *s, const char *file, uint32_t line, StrBuf *out) {
   const char *why;
   if (!s->file || strcmp(s->file, file) != 0) {
     if (s->there) file_unmap(&s->map);
     s->file = file;
-    s->there = file_map(file, &s->map, &why);
+    s->there = is_regular(file) && file_map(file, &s->map, &why);
   }
   if (!s->there) return;
   const char *p = (const char *)s->map.data, *end = p + s->map.size;

@@ -135,6 +135,10 @@ same two.bin two2.bin
 ok npu-objdump -d two.bin
 has "two.mdl:" out
 has "return relu(x) * k, k + k" out
+mkfifo pipe
+printf '.loc "pipe" 1 1 "x"\nhalt\n' >pipe.s
+ok npu-as pipe.s -o pipe.bin
+ok timeout 10 npu-objdump -d pipe.bin
 ok npu-objdump -i two.bin
 has "input   x" out
 has "output  s" out
