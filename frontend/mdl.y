@@ -92,6 +92,12 @@ decls: %empty | decls END
          if ($2->kind != NODE_CONST && $2->kind != NODE_WEIGHTS) p->between = false;
        }
      | decls error END { p->between = true; yyerrok; }
+     | decls IMPORT error END {
+         Node *import = NEW(NODE_IMPORT, @2);
+         import->a = NEW(NODE_BROKEN, @3);
+         node_append(&p->decls, import);
+         yyerrok;
+       }
      | decls error block END { p->calls = (NodeList){0}; yyerrok; }
      ;
 

@@ -76,8 +76,11 @@ static void report_cycle(Program *p, SourceFile *f, SourceFile *from, SrcLoc at)
 }
 
 static void import(Program *p, const Node *decl, SourceFile *from, int depth) {
+  if (decl->a->kind == NODE_BROKEN) { /* reported */
+    p->lost = true;
+    return;
+  }
   const char *name = plain_text(decl->a);
-  if (decl->a->kind == NODE_BROKEN) return;
   if (!name || !*name) {
     diag_error(p->diag, decl->a->loc, "E-import", "the file to import is written out, without {}");
     p->failed = true;
