@@ -232,6 +232,12 @@ bool file_write_atomic(const char *path, const void *data, size_t size, const ch
   return atomic_file_commit(f, why);
 }
 
+bool file_can_write(const char *path, const char **why) {
+  AtomicFile *f = atomic_file_begin(path, why);
+  atomic_file_abort(f);
+  return f != NULL;
+}
+
 bool file_exists(const char *path) {
   struct stat st;
   return stat(path, &st) == 0;

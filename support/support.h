@@ -141,6 +141,8 @@ AtomicFile *atomic_file_begin(const char *path, const char **why);
 FILE *atomic_file_stream(AtomicFile *f);
 bool atomic_file_commit(AtomicFile *f, const char **why); /* frees f in any case */
 void atomic_file_abort(AtomicFile *f);
+/* Whether a write to path can begin; nothing is left behind. */
+bool file_can_write(const char *path, const char **why);
 bool file_exists(const char *path);
 /* Directory part of path joined with name (name as it is when absolute). */
 char *path_beside(Arena *a, const char *path, const char *name);

@@ -143,6 +143,11 @@ static void summary(const NpurtProfile *p, StrBuf *text) {
 
 static bool run(Options *o, DiagEngine *diag) {
   MachineDesc machine;
+  const char *why;
+  if (o->trace && !file_can_write(o->trace, &why)) {
+    diag_error(diag, SRC_LOC_NONE, "E-file", "cannot write the trace '%s': %s", o->trace, why);
+    return false;
+  }
   if (o->machine) {
     if (!machine_load(o->machine, &machine, diag)) return false;
     o->npurt.machine = &machine;

@@ -100,13 +100,9 @@ static bool check_file(const OutputPlan *p, const OutputFile *f, DiagEngine *dia
                           "instead of '%s'",
                           p->ports[f->ports[i]].name, f->path);
   const char *why;
-  AtomicFile *probe = atomic_file_begin(f->path, &why);
-  if (!probe) {
-    diag_error(diag, SRC_LOC_NONE, "E-file", "cannot write '%s': %s", f->path, why);
-    return false;
-  }
-  atomic_file_abort(probe);
-  return true;
+  if (file_can_write(f->path, &why)) return true;
+  diag_error(diag, SRC_LOC_NONE, "E-file", "cannot write '%s': %s", f->path, why);
+  return false;
 }
 
 OutputPlan *outputs_plan(const ModelPort *ports, int nports, const char *const *specs, int nspecs,

@@ -224,6 +224,8 @@ ok npusim two.bin --input x=all.npz:y --input k=k.npy --output y=twice.npy
 ok npusim two.bin --input x=x10.npy --input k=k.npy --report --trace trace.json
 has "roofline" out
 has "traceEvents" trace.json
+bad "cannot write the trace '/nonexistent/t'" npusim two.bin --random 1 --output y=untraced.npy --trace /nonexistent/t
+absent untraced.npy
 bad "--trace './two.bin' would overwrite" npusim two.bin --random 1 --trace ./two.bin
 ok npusim two.bin --random 7
 has "y: f32[1,4] =" out
