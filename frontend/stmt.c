@@ -106,18 +106,7 @@ static void too_many_iterations(Lower *l, const Node *n) {
   lower_stop(l, n->loc, "the loops of this model run more than %d times", MAX_ITERATIONS);
 }
 
-static void iterate(Lower *l, const Node *n, Value v) {
-  if (l->iterations++ >= MAX_ITERATIONS) {
-    too_many_iterations(l, n);
-    return;
-  }
-  scope_bind(l, n->name, BIND_LOOP, v, n->name_loc, n);
-  l->loops++;
-  exec_block(l, n->list);
-  l->loops--;
-}
-
-/* The body of a loop whose range is not known: its names exist, without values. */
+/* The body of a loop that does not run, or not to its end: its names exist, without values. */
 static void poison_targets(Lower *l, NodeList body) {
   if (!body.first || !lower_enter(l, body.first->loc)) return;
   NODE_EACH(s, body) {
@@ -136,6 +125,22 @@ static void poison_targets(Lower *l, NodeList body) {
   l->depth--;
 }
 
+/* False when the loop ends here: a body that failed would fail the same way again. */
+static bool iterate(Lower *l, const Node *n, Value v) {
+  unsigned before = diag_errors(l->m->diag);
+  if (l->iterations++ >= MAX_ITERATIONS) {
+    too_many_iterations(l, n);
+    return false;
+  }
+  scope_bind(l, n->name, BIND_LOOP, v, n->name_loc, n);
+  l->loops++;
+  exec_block(l, n->list);
+  l->loops--;
+  bool failed = diag_errors(l->m->diag) != before;
+  if (failed) poison_targets(l, n->list);
+  return !failed && !l->scope->returned && !l->stopped;
+}
+
 static void exec_for(Lower *l, const Node *n) {
   Binding *old = scope_find(l->scope, n->name);
   if (old && (old->kind == BIND_CONST || old->kind == BIND_PARAM || old->kind == BIND_STATE)) {
@@ -151,8 +156,8 @@ static void exec_for(Lower *l, const Node *n) {
       poison_targets(l, n->list);
       return;
     }
-    for (size_t i = 0; i < list.list.n && !l->scope->returned && !l->stopped; i++)
-      iterate(l, n, list.list.items[i]);
+    for (size_t i = 0; i < list.list.n; i++)
+      if (!iterate(l, n, list.list.items[i])) break;
     return;
   }
   int64_t from, to;
@@ -162,9 +167,12 @@ static void exec_for(Lower *l, const Node *n) {
     poison_targets(l, n->list);
     return;
   }
-  if (from < to && (uint64_t)to - (uint64_t)from > MAX_ITERATIONS) too_many_iterations(l, n);
-  for (int64_t i = from; i < to && !l->scope->returned && !l->stopped; i++)
-    iterate(l, n, value_int(i));
+  if (from < to && (uint64_t)to - (uint64_t)from > MAX_ITERATIONS) {
+    too_many_iterations(l, n);
+    return;
+  }
+  for (int64_t i = from; i < to; i++)
+    if (!iterate(l, n, value_int(i))) break;
 }
 
 static void exec_if(Lower *l, const Node *n) {
