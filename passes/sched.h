@@ -148,6 +148,13 @@ void sched_acc_block(const Mxu *mx, const MachineDesc *m, Block *out);
 /* Whether tiles and planes may reach past the end of a contraction dimension: one factor must read
  * as zero there and the other as something finite. */
 bool sched_may_round(const KernelInfo *ki, int dim);
+/* Sets s->block, the contraction and column elements of one plane: inner contraction dimensions
+ * first, further ones while inner ones are whole, so that a plane's rows stay contiguous in the
+ * streamed block. s->stream is set. */
+void sched_set_blocks(const KernelInfo *ki, const MachineDesc *m, Schedule *s);
+/* Blocks that stream fewer runs than those of sched_set_blocks, which leave much of the array empty
+ * where two dimensions together are too large for it and one is small. False: there are none. */
+bool sched_fewer_runs(const KernelInfo *ki, const MachineDesc *m, Schedule *s);
 /* Column dimension for a choice of streamed factor, or -1. */
 int sched_column_dim(const KernelInfo *ki, int stream);
 

@@ -1,9 +1,10 @@
 /* tile: tile sizes, loop order, plane blocks and slots of every kernel, by the smallest predicted
  * time. Coordinate descent over candidate sizes from two starts (smallest tiles, and the largest
- * that fit), with loop orders and slots as further coordinates. A kernel whose rows do not fit is
- * split after its first reductions and tried again. Level: nest. Adds attributes tile, order,
- * slots, block, stream, engine (see sched.h). Terminates: every accepted move lowers the predicted
- * time; every split removes a reduction level. */
+ * that fit), each with two ways to cut the contraction into planes, with loop orders and slots as
+ * further coordinates. A kernel whose rows do not fit is split after its first reductions and tried
+ * again. Level: nest. Adds attributes tile, order, slots, block, stream, engine (see sched.h).
+ * Terminates: every accepted move lowers the predicted time; every split removes a reduction level.
+ */
 #include "passes/sched.h"
 #include <math.h>
 #include <stdlib.h>
@@ -127,40 +128,6 @@ static void descend(Search *se) {
   }
 }
 
-/* Contraction and column elements of one plane: inner contraction dimensions first, further ones
- * while inner ones are whole, so that a plane's rows stay contiguous in the streamed block. */
-static void set_blocks(const KernelInfo *ki, const MachineDesc *m, Schedule *s) {
-  const Step *st = &ki->step[ki->mxu_step];
-  const IrMap *map = ir_kernel_in_map(ki->op, st->factor[s->stream]);
-  const IrValue *x = ir_operand(ki->op, st->factor[s->stream]);
-  int order[IR_MAX_RANK];
-  uint32_t left = st->red;
-  int64_t room = m->mxu_rows;
-  memset(s->block, 0, sizeof s->block);
-  int n = sched_column_dim(ki, s->stream);
-  if (n >= 0) s->block[n] = ki->k.extent[n] < m->mxu_cols ? ki->k.extent[n] : m->mxu_cols;
-  ir_layout(x, order);
-  /* pure contraction axes lie innermost in scratchpad (axis_place), so they come first here */
-  for (int pass = 0; pass < 2; pass++)
-    for (int i = x->type->rank - 1; i >= 0; i--) {
-      const IrAffine *a = &map->axis[order[i]];
-      for (int d = 0; d < ki->k.ndims; d++) {
-        bool pure = true;
-        if (!a->coef[d] || !(left >> d & 1)) continue;
-        for (int e = 0; e < ki->k.ndims; e++)
-          if (a->coef[e] && !(st->red >> e & 1)) pure = false;
-        if (pure != (pass == 0)) continue;
-        left &= ~(1u << d);
-        int64_t extent = ki->k.extent[d], most = extent < room ? extent : room;
-        s->block[d] = ceil_div(extent, ceil_div(extent, most));
-        while (extent % s->block[d] && !sched_may_round(ki, d)) s->block[d]--;
-        room = s->block[d] == extent ? room / extent : 1;
-      }
-    }
-  for (int d = 0; d < ki->k.ndims; d++)
-    if (left >> d & 1) s->block[d] = 1;
-}
-
 static void start_smallest(const KernelInfo *ki, Schedule *s) {
   for (int d = 0; d < ki->k.ndims; d++) {
     s->tile[d] = s->block[d] > 0 ? s->block[d] : 1;
@@ -200,14 +167,16 @@ static void search_stream(Search *se, int stream) {
   const KernelInfo *ki = se->ki;
   Schedule kept = se->best;
   Predicted kept_cost = se->cost;
-  for (int start = 0; start < 2; start++) {
+  for (int start = 0; start < 4; start++) {
     Schedule s = {.stream = stream};
+    bool fewer = start >= 2;
     se->cost.total = INFINITY;
     se->npriority = 0;
     for (int d = 0; d < ki->k.ndims; d++)
       if (ki->par >> d & 1) se->priority[se->npriority++] = d;
-    if (ki->mxu_step >= 0) set_blocks(ki, se->m, &s);
-    bool found = find_start(se, start, &s);
+    if (ki->mxu_step >= 0) sched_set_blocks(ki, se->m, &s);
+    if (fewer && (ki->mxu_step < 0 || !sched_fewer_runs(ki, se->m, &s))) break;
+    bool found = find_start(se, start & 1, &s);
     if (found && se->search) descend(se);
     if (se->cost.total < kept_cost.total) kept = se->best, kept_cost = se->cost;
     if (found && !se->search) break;
