@@ -177,11 +177,22 @@ static int find_param(Lower *l, OpCall *c, const Node *arg) {
   return -1;
 }
 
+/* `none` is what signatures show for an argument that is left out. */
+static bool is_none(Lower *l, const Node *n) {
+  return n->kind == NODE_NAME && strcmp(n->name, "none") == 0 && !scope_find(l->scope, n->name) &&
+         !program_find(l->program, n->name);
+}
+
+static bool may_be_none(const IrParam *p) {
+  return p->is_operand ? p->optional : p->dflt && strcmp(p->dflt, "none") == 0;
+}
+
 static void bind_arguments(Lower *l, OpCall *c, const Node *call) {
   int next = 0;
   bool named = false;
   NODE_EACH(arg, call->list) {
-    Value v = eval_one(l, arg->a);
+    bool none = is_none(l, arg->a);
+    Value v = none ? value_poison() : eval_one(l, arg->a);
     int i;
     if (arg->name) {
       named = true;
@@ -202,7 +213,9 @@ static void bind_arguments(Lower *l, OpCall *c, const Node *call) {
         return;
       }
     }
-    if (i >= 0) set_param(l, c, i, v, arg->a->loc);
+    if (i < 0 || (none && may_be_none(&c->params[i]))) continue;
+    if (none) v = eval_one(l, arg->a); /* an error: nothing has that name */
+    set_param(l, c, i, v, arg->a->loc);
   }
 }
 

@@ -6,11 +6,6 @@
 
 #include "frontend/mdl.tab.h"
 
-/* Leaves all ( and [ opened since the last {. */
-static void close_brackets(Parser *p) {
-  while (p->open > 0 && p->stack[p->open - 1].token != '{') p->open--, p->orphans++;
-}
-
 int mdl_yylex(MDL_YYSTYPE *value, SrcLoc *loc, Parser *p);
 int mdl_yylex_init_extra(Parser *p, void **scanner);
 int mdl_yylex_destroy(void *scanner);
@@ -87,6 +82,11 @@ static void suspect_statement(Parser *p) {
   }
   p->line_names = (NodeList){0};
   p->dropping = p->last != TOK_END && p->last != '{';
+}
+
+/* Leaves all ( and [ opened since the last {. */
+static void close_brackets(Parser *p) {
+  while (p->open > 0 && p->stack[p->open - 1].token != '{') p->open--, p->orphans++;
 }
 
 void parser_syntax_error(Parser *p, SrcLoc loc, int found, const char *found_name,
