@@ -70,6 +70,9 @@ typedef struct {
   TensorFile **files; /* owned by the module */
   size_t nfiles;
   bool incomplete; /* a file could not be opened: names may be missing because of it */
+  bool given;      /* --weights: a file the model names is only missed with one of its tensors */
+  const char *absent;
+  SrcLoc absent_loc;
   WeightUse *uses;
 } Weights;
 

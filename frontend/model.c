@@ -131,6 +131,7 @@ static bool plain(const Node *text) {
 static void open_weights(Lower *l, const Node *model, const MdlOptions *o) {
   for (size_t i = 0; o && i < o->nweight_files; i++)
     weights_open(l, o->weight_files[i], SRC_LOC_NONE);
+  l->weights.given = o && o->nweight_files > 0;
   NODE_EACH(n, model->list) if (n->kind == NODE_WEIGHTS && plain(n->a)) weights_statement(l, n);
   NODE_EACH(n, l->program->weights) weights_statement(l, n);
 }

@@ -33,7 +33,14 @@ void weights_statement(Lower *l, const Node *n) {
     return;
   }
   bool beside = n->loc.file && strcmp(n->loc.file, "<stdin>") != 0;
-  weights_open(l, beside ? path_beside(l->arena, n->loc.file, name.s) : name.s, n->a->loc);
+  const char *path = beside ? path_beside(l->arena, n->loc.file, name.s) : name.s;
+  Weights *w = &l->weights;
+  if (!w->given || file_exists(path)) {
+    weights_open(l, path, n->a->loc);
+  } else if (!w->absent) {
+    w->absent = path;
+    w->absent_loc = n->a->loc;
+  }
 }
 
 void weights_free(Lower *l) {
@@ -213,7 +220,11 @@ static bool report_unusable(Lower *l, const char *name, SrcLoc loc) {
 }
 
 static void report_missing(Lower *l, const char *name, SrcLoc loc) {
-  const Weights *w = &l->weights;
+  Weights *w = &l->weights;
+  if (w->absent) {
+    weights_open(l, w->absent, w->absent_loc);
+    w->absent = NULL;
+  }
   if (w->incomplete || (w->nfiles == 0 && l->program->failed))
     return; /* the file that could not be opened is the problem */
   if (w->nfiles == 0) {

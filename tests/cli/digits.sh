@@ -21,6 +21,12 @@ for case in mlp:355 cnn:357; do
   done
 done
 
+# --weights with every tensor stands in for the file the model names, which may then be elsewhere.
+cp "$digits/mlp.mdl" moved.mdl
+ok npucc moved.mdl --weights "$digits/mlp.safetensors" -o moved.bin
+bad "cannot open tensor file 'mlp.safetensors'" npucc moved.mdl -o moved.bin
+bad "cannot open tensor file 'mlp.safetensors'" npucc moved.mdl --weights "$digits/cnn.safetensors" -o moved.bin
+
 # Labels that cannot be: of another shape, of a class there is not.
 test=$digits/test.safetensors
 bad "are u8[360,64], but 360 samples were run; give one label per sample" npusim d.bin --input "$test" --labels "$test:image"
