@@ -5,6 +5,7 @@
 #include "isa/isa.h"
 
 NPU_C_BEGIN
+
 /* All built-in passes, NULL-terminated, in the order of passes/passes.def. */
 extern const Pass *const builtin_passes[];
 /* The pipeline of an optimization level 0, 1 or 2 as text for pass_manager_add_pipeline. quantize

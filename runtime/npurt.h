@@ -26,8 +26,7 @@ typedef struct {
   uint64_t max_instructions;  /* 0: no limit; a runaway program is an error */
   NpurtHost host;             /* what simulating may use; a host without it uses what it has */
 } NpurtOptions;
-/* NULL after a diagnostic. options NULL: timed. The model keeps the file mapped.
- */
+/* NULL after a diagnostic. options NULL: timed. The model keeps the file mapped. */
 NpurtModel *npurt_load(const char *path, const NpurtOptions *options, DiagEngine *diag);
 /* The same from memory; data is not copied and must outlive the model. */
 NpurtModel *npurt_load_memory(const void *data, size_t size, const NpurtOptions *options,

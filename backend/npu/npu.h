@@ -5,6 +5,7 @@
 #include "isa/isa.h"
 
 NPU_C_BEGIN
+
 /* Encodes function f (level program, allocated) into an image that borrows constant data from f's
  * module. False after a diagnostic. */
 bool npu_emit(const IrFunc *f, const MachineDesc *machine, IsaImage *out, DiagEngine *diag);
