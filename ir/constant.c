@@ -20,16 +20,16 @@ static void generate(const InitKey *k, void *bytes) {
   rng_seed(&rng, (uint64_t)k->seed);
   if (!strcmp(k->init, "zeros")) return; /* module memory starts as zeros */
   bool normal = !strcmp(k->init, "normal"), uniform = !strcmp(k->init, "uniform");
+  double drawn[512];
   float block[512];
   size_t size = dtype_size(t);
   for (int64_t at = 0; at < n;) {
     size_t count = n - at < 512 ? (size_t)(n - at) : 512;
-    for (size_t i = 0; i < count; i++) {
-      double v = normal    ? rng_normal(&rng) * k->b + k->a
-                 : uniform ? k->a + (k->b - k->a) * rng_uniform(&rng)
-                           : k->a;
-      block[i] = (float)v;
-    }
+    if (normal) rng_normals(&rng, drawn, count);
+    for (size_t i = 0; i < count; i++)
+      block[i] = (float)(normal    ? drawn[i] * k->b + k->a
+                         : uniform ? k->a + (k->b - k->a) * rng_uniform(&rng)
+                                   : k->a);
     dtype_convert(t, (char *)bytes + (size_t)at * size, DT_F32, block, count);
     at += (int64_t)count;
   }

@@ -107,6 +107,8 @@ void rng_seed(Rng *r, uint64_t seed) {
   for (int i = 0; i < 4; i++) r->s[i] = splitmix64(&seed);
 }
 
+enum { RNG_BLOCK = 512 };
+
 static uint64_t rotl(uint64_t x, int k) {
   return x << k | x >> (64 - k);
 }
@@ -127,15 +129,15 @@ double rng_uniform(Rng *r) {
 }
 
 /* Standard normal quantile of 0 < p < 1, about 7 digits: M. J. Wichura, Algorithm AS 241 (PPND7),
- * Applied Statistics 37(3), 1988. */
-static double normal_quantile(double p) {
-  double q = p - 0.5, r, z;
-  if (fabs(q) <= 0.425) {
-    r = 0.180625 - q * q;
-    return q * (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179) /
-           (((67.187563600 * r + 78.757757664) * r + 17.895169469) * r + 1);
-  }
-  r = sqrt(-log(q < 0 ? p : 1 - p));
+ * Applied Statistics 37(3), 1988. One formula serves the middle, where |p - 0.5| <= 0.425. */
+static double quantile_of_middle(double p) {
+  double q = p - 0.5, r = 0.180625 - q * q;
+  return q * (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179) /
+         (((67.187563600 * r + 78.757757664) * r + 17.895169469) * r + 1);
+}
+
+static double quantile_of_tail(double p) {
+  double r = sqrt(-log(p < 0.5 ? p : 1 - p)), z;
   if (r <= 5) {
     r -= 1.6;
     z = (((0.17023821103 * r + 1.3067284816) * r + 2.7568153900) * r + 1.4234372777) /
@@ -145,11 +147,33 @@ static double normal_quantile(double p) {
     z = (((0.017337203997 * r + 0.42868294337) * r + 3.0812263860) * r + 6.6579051150) /
         ((0.012258202635 * r + 0.24197894225) * r + 1);
   }
-  return q < 0 ? -z : z;
+  return p < 0.5 ? -z : z;
+}
+
+/* The middle formula is computed for all, which takes vectors; then the tails are put right. */
+static void normal_block(Rng *r, double *out, size_t n) {
+  double p[RNG_BLOCK];
+  uint32_t tail[RNG_BLOCK];
+  size_t ntail = 0;
+  for (size_t i = 0; i < n; i++)
+    p[i] = ((double)(rng_u64(r) >> 11) + 0.5) * 0x1p-53; /* never 0 or 1 */
+  for (size_t i = 0; i < n; i++) out[i] = quantile_of_middle(p[i]);
+  for (size_t i = 0; i < n; i++) {
+    tail[ntail] = (uint32_t)i;
+    ntail += fabs(p[i] - 0.5) > 0.425;
+  }
+  for (size_t i = 0; i < ntail; i++) out[tail[i]] = quantile_of_tail(p[tail[i]]);
+}
+
+void rng_normals(Rng *r, double *out, size_t n) {
+  for (size_t at = 0; at < n; at += RNG_BLOCK)
+    normal_block(r, out + at, n - at < RNG_BLOCK ? n - at : RNG_BLOCK);
 }
 
 double rng_normal(Rng *r) {
-  return normal_quantile(((double)(rng_u64(r) >> 11) + 0.5) * 0x1p-53); /* never 0 or 1 */
+  double x;
+  rng_normals(r, &x, 1);
+  return x;
 }
 
 int64_t rng_range(Rng *r, int64_t lo, int64_t hi) {

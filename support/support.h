@@ -178,6 +178,7 @@ void rng_seed(Rng *r, uint64_t seed);
 uint64_t rng_u64(Rng *r);
 double rng_uniform(Rng *r); /* [0, 1) */
 double rng_normal(Rng *r);  /* mean 0, standard deviation 1 (by the inverse of its distribution) */
+void rng_normals(Rng *r, double *out, size_t n);   /* n of them, as rng_normal would draw them */
 int64_t rng_range(Rng *r, int64_t lo, int64_t hi); /* lo <= x <= hi */
 
 NPU_C_END

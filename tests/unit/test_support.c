@@ -390,6 +390,26 @@ static void rng_distributions(void **state) {
   rng_range(&r, INT64_MIN, INT64_MAX); /* must not divide by zero */
 }
 
+/* Many at once are those drawn one by one, and the tails hold what they should. */
+static void rng_many_normals(void **state) {
+  (void)state;
+  enum { N = 100003 };
+  double *x = malloc(N * sizeof *x);
+  Rng one, many;
+  rng_seed(&one, 7);
+  rng_seed(&many, 7);
+  rng_normals(&many, x, N);
+  int beyond[4] = {0};
+  for (int i = 0; i < N; i++) {
+    assert_true(x[i] == rng_normal(&one));
+    for (int k = 0; k < 4; k++) beyond[k] += fabs(x[i]) > k;
+  }
+  assert_memory_equal(&one, &many, sizeof one);
+  free(x);
+  static const double part[] = {1, 0.3173105, 0.0455003, 0.0026998}; /* of a normal distribution */
+  for (int k = 1; k < 4; k++) assert_true(fabs(beyond[k] - N * part[k]) < 5 * sqrt(N * part[k]));
+}
+
 /* ---- element types ---- */
 
 static void many_convert_like_one(void **state) {
@@ -468,6 +488,7 @@ int main(void) {
       cmocka_unit_test(integers_parse_whole_or_not),
       cmocka_unit_test(rng_is_the_published_one),
       cmocka_unit_test(rng_distributions),
+      cmocka_unit_test(rng_many_normals),
       cmocka_unit_test(many_convert_like_one),
       cmocka_unit_test(conversions_saturate_and_round),
       cmocka_unit_test(names_round_trip),
