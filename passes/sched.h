@@ -145,6 +145,8 @@ bool sched_mxu(const KernelInfo *ki, const Schedule *s, const MachineDesc *m, Mx
                const char **why);
 /* ACC as a block: dim_stride in 32-bit words. */
 void sched_acc_block(const Mxu *mx, const MachineDesc *m, Block *out);
+/* Whether an axis is walked by contraction dimensions of the array's step, and by no others. */
+bool sched_contracts(const KernelInfo *ki, const IrAffine *axis);
 /* Whether tiles and planes may reach past the end of a contraction dimension: one factor must read
  * as zero there and the other as something finite. */
 bool sched_may_round(const KernelInfo *ki, int dim);

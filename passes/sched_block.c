@@ -163,8 +163,7 @@ static bool finish_block(Axis *ax, int n, int64_t elsize, Block *b, const char *
   return true;
 }
 
-/* An axis that only contraction dimensions walk. */
-static bool contracts(const KernelInfo *ki, const IrAffine *a) {
+bool sched_contracts(const KernelInfo *ki, const IrAffine *a) {
   bool any = false;
   for (int d = 0; d < ki->k.ndims; d++) {
     if (a->coef[d] && !(ki->step[ki->mxu_step].red >> d & 1)) return false;
@@ -181,7 +180,7 @@ static int last_dim(const KernelInfo *ki, int operand, bool contraction) {
   int order[IR_MAX_RANK], i = t->rank - 1;
   ir_layout(ir_operand(ki->op, operand), order);
   while (i >= 0 &&
-         (t->shape[order[i]] == 1 || (contraction && !contracts(ki, &map->axis[order[i]]))))
+         (t->shape[order[i]] == 1 || (contraction && !sched_contracts(ki, &map->axis[order[i]]))))
     i--;
   if (i < 0 || map->axis[order[i]].index >= 0) return -1;
   const IrAffine *a = &map->axis[order[i]];
@@ -207,7 +206,7 @@ static int axis_place(const KernelInfo *ki, const Schedule *s, int operand, cons
   bool streamed = st->factor[s->stream] == operand, plane = st->factor[!s->stream] == operand;
   int n = sched_column_dim(ki, s->stream);
   if (plane && n >= 0 && a->coef[n] && !transposes(ki, st->factor[s->stream], operand)) return 2;
-  return (streamed || plane) && contracts(ki, a);
+  return (streamed || plane) && sched_contracts(ki, a);
 }
 
 static bool build_block(const KernelInfo *ki, const Schedule *s, const IrValue *tensor,

@@ -19,19 +19,18 @@ static int plane_dims(const KernelInfo *ki, const Schedule *s, PlaneDim out[IR_M
   int order[IR_MAX_RANK], n = 0;
   uint32_t left = st->red;
   ir_layout(x, order);
-  for (int alone = 1; alone >= 0; alone--)
+  for (int pass = 0; pass < 2; pass++) {
+    bool alone = pass == 0;
     for (int i = x->type->rank - 1; i >= 0; i--) {
       const IrAffine *a = &map->axis[order[i]];
+      if (sched_contracts(ki, a) != alone) continue;
       for (int d = 0; d < ki->k.ndims; d++) {
-        bool only = true;
         if (!a->coef[d] || !(left >> d & 1)) continue;
-        for (int e = 0; e < ki->k.ndims; e++)
-          if (a->coef[e] && !(st->red >> e & 1)) only = false;
-        if (only != alone) continue;
         left &= ~(1u << d);
-        out[n++] = (PlaneDim){d, only, a->coef[d] == 1};
+        out[n++] = (PlaneDim){d, alone, a->coef[d] == 1};
       }
     }
+  }
   return n;
 }
 
@@ -63,6 +62,14 @@ typedef struct {
   double fewest;
 } PlaneSearch;
 
+/* By how much a block of b in this dimension multiplies the runs; `joined`: do the elements before,
+ * and with these still, lie in one run? */
+static double runs_along(const PlaneDim *d, int64_t extent, int64_t b, bool *joined) {
+  bool joins = *joined && d->follows;
+  *joined = joins && d->alone;
+  return (double)(ceil_div(extent, b) * (joins ? 1 : b));
+}
+
 /* Blocks of the dimensions from number i on, for `room` rows of a plane; `runs` are those of the
  * blocks before, which lie in one run when `joined`. */
 static void search_planes(PlaneSearch *p, int i, int64_t room, bool joined, double runs) {
@@ -74,13 +81,13 @@ static void search_planes(PlaneSearch *p, int i, int64_t room, bool joined, doub
   }
   const PlaneDim *d = &p->dim[i];
   int64_t extent = p->ki->k.extent[d->dim], b = extent;
-  bool joins = joined && d->follows;
   for (int64_t planes = 1;; planes = ceil_div(extent, b - 1)) {
     b = ceil_div(extent, planes);
     if (b <= room && (extent % b == 0 || sched_may_round(p->ki, d->dim))) {
       p->now.block[d->dim] = b;
-      search_planes(p, i + 1, room / b, joins && d->alone,
-                    runs * (double)(joins ? planes : planes * b));
+      bool still = joined;
+      double times = runs_along(d, extent, b, &still);
+      search_planes(p, i + 1, room / b, still, runs * times);
     }
     if (b == 1) return;
   }
@@ -89,8 +96,11 @@ static void search_planes(PlaneSearch *p, int i, int64_t room, bool joined, doub
 bool sched_fewer_runs(const KernelInfo *ki, const MachineDesc *m, Schedule *s) {
   PlaneSearch p = {.ki = ki, .now = *s, .fewest = 1};
   p.n = plane_dims(ki, s, p.dim);
-  for (int i = 0; i < p.n; i++)
-    p.fewest *= (double)ceil_div(ki->k.extent[p.dim[i].dim], s->block[p.dim[i].dim]);
+  bool joined = true;
+  for (int i = 0; i < p.n; i++) {
+    int d = p.dim[i].dim;
+    p.fewest *= runs_along(&p.dim[i], ki->k.extent[d], s->block[d], &joined);
+  }
   double before = p.fewest;
   search_planes(&p, 0, m->mxu_rows, true, 1);
   if (p.fewest < before) *s = p.best;
