@@ -145,16 +145,16 @@ static Value slice_tensor(Lower *l, const Node *n, Value x) {
 
 static Value list_item(Lower *l, const Node *n, Value list) {
   const Node *item = n->list.first;
-  int64_t at, count = (int64_t)list.list.n;
+  int64_t given, count = (int64_t)list.list.n;
   if (n->list.n != 1 || item->kind == NODE_RANGE || item->kind == NODE_ELLIPSIS) {
     lower_error(l, n->loc, "E-const", "a list is indexed by one integer");
     return value_poison();
   }
-  if (!eval_int(l, item, "the index of a list", &at)) return value_poison();
-  if (at < 0) at += count;
+  if (!eval_int(l, item, "the index of a list", &given)) return value_poison();
+  int64_t at = given < 0 ? given + count : given;
   if (at < 0 || at >= count) {
     lower_error(l, item->loc, "E-const", "index %lld is outside the list, which has %lld items",
-                (long long)at, (long long)count);
+                (long long)given, (long long)count);
     return value_poison();
   }
   return list.list.items[at];

@@ -39,6 +39,15 @@ safetensors("bad.safetensors", {
     "long": ("I64", [2], struct.pack("<2q", 1, 1 << 40)),
     "eight": ("F8_E4M3", [2], bytes([0x38, 0x40])),
 })
+safetensors("limits.safetensors", {
+    "fits": ("I64", [2], struct.pack("<2q", -1 << 31, (1 << 31) - 1)),
+    "below": ("I64", [2], struct.pack("<2q", 0, (-1 << 31) - 1)),
+    "above": ("I64", [1, 2], struct.pack("<2q", 0, 1 << 31)),
+    "unsigned": ("U8", [2], bytes([0, 255])),
+    "short": ("I16", [2], struct.pack("<2h", -1 << 15, (1 << 15) - 1)),
+    "largest": ("F64", [2], struct.pack("<2d", 3.4028234663852886e38, -3.4028234663852886e38)),
+    "too large": ("F64", [1], struct.pack("<d", 3.5e38)),
+})
 open("bias.npy", "wb").write(npy("<f4", [3], f32(4, 5, 6)))
 with zipfile.ZipFile("extra.npz", "w", zipfile.ZIP_DEFLATED) as z:
     z.writestr("scale.npy", npy("<f4", [4], f32(1, 1, 1, 1)))
