@@ -275,6 +275,17 @@ static bool all_numbers(const OpCall *c) {
   return true;
 }
 
+static Value call_number_function(Lower *l, const Node *n, OpCall *c) {
+  Value out = value_poison();
+  ValueError why;
+  switch (value_function(n->name, c->operands, (size_t)c->nparams, &out, &why)) {
+  case NUMBER_DONE: out.from = n->loc; break;
+  case NUMBER_NO_FUNCTION: return build(l, c, n->loc);
+  case NUMBER_FAILED: lower_error(l, n->loc, why.code, "%s", why.message); return value_poison();
+  }
+  return out;
+}
+
 static Value call_op(Lower *l, const Node *n, IrOpKind kind) {
   OpCall c = {.op = n->name, .kind = kind, .ok = true};
   c.nparams = ir_op_params(kind, &c.params);
@@ -289,13 +300,8 @@ static Value call_op(Lower *l, const Node *n, IrOpKind kind) {
   bind_arguments(l, &c, n);
   if (c.ok) check_complete(l, &c, n);
   if (!c.ok || c.poisoned || l->stopped) return value_poison();
-  Value out;
   /* min, sqrt, ... of numbers are numbers. */
-  if (all_numbers(&c) && value_function(n->name, c.operands, (size_t)c.nparams, &out)) {
-    out.from = n->loc;
-    return out;
-  }
-  return build(l, &c, n->loc);
+  return all_numbers(&c) ? call_number_function(l, n, &c) : build(l, &c, n->loc);
 }
 
 static void unknown_call(Lower *l, const Node *n) {

@@ -1,5 +1,6 @@
 /* Evaluation of expressions: names, operators, types. What is known at compile time is computed,
  * the rest becomes ops. */
+#include <math.h>
 #include <string.h>
 
 #include "frontend/lower.h"
@@ -81,6 +82,7 @@ static Value eval_name(Lower *l, const Node *n) {
   if (b) return b->value;
   Global *g = program_find(l->program, n->name);
   if (g && g->decl->kind == NODE_CONST) return eval_global(l, g);
+  if (strcmp(n->name, "inf") == 0) return value_real(HUGE_VAL);
   DType dtype;
   if (dtype_parse(n->name, &dtype)) {
     if (dtype < DT_MACHINE_COUNT)

@@ -35,7 +35,9 @@ static bool in_range(Value v, DType dtype) {
   double x = value_number(v);
   if (dtype == DT_S8) return x >= -128 && x <= 127;
   if (dtype == DT_S32) return x >= INT32_MIN && x <= INT32_MAX;
-  return fabs(x) <= 3.4028234663852886e38;
+  uint32_t element = 0; /* infinity is a value; becoming it by rounding is not */
+  dtype_set(dtype, &element, 0, x);
+  return isinf(x) || isfinite(dtype_get(dtype, &element, 0));
 }
 
 static void fill(Value v, DType dtype, void *bytes, size_t *at) {

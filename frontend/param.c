@@ -76,7 +76,7 @@ static bool convert(const Setting *s, Value dflt, Value *out, const char **want)
     *want = "a number";
     if (!parse_f64(s->text, &real)) return false;
     *out = value_real(real);
-    return real - real == 0; /* finite */
+    return real == real; /* no NaN */
   case VALUE_BOOL:
     *want = "a boolean: true, false, 1 or 0";
     *out = value_bool(strcmp(s->text, "true") == 0 || strcmp(s->text, "1") == 0);

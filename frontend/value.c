@@ -99,6 +99,14 @@ static bool int_arith(Operator op, int64_t a, int64_t b, Value *out, ValueError 
   return true;
 }
 
+/* A real that was computed from others. An infinite one may only come from an infinite one. */
+static bool take_real(double r, bool from_infinite, Value *out, ValueError *why) {
+  if (isnan(r)) return fail(why, "E-const", "this real expression has no value (NaN)");
+  if (isinf(r) && !from_infinite) return fail(why, "E-const", "this real expression overflows");
+  *out = value_real(r);
+  return true;
+}
+
 static bool real_arith(Operator op, double a, double b, Value *out, ValueError *why) {
   double r = 0;
   switch (op) {
@@ -109,9 +117,7 @@ static bool real_arith(Operator op, double a, double b, Value *out, ValueError *
     if (b == 0) return fail(why, "E-const", "division by zero");
     r = op == OP_DIV ? a / b : a - b * floor(a / b);
   }
-  if (!isfinite(r)) return fail(why, "E-const", "this real expression overflows");
-  *out = value_real(r);
-  return true;
+  return take_real(r, isinf(a) || isinf(b), out, why);
 }
 
 /* -1, 0, 1; 2 when they cannot be compared. */
@@ -184,38 +190,38 @@ bool value_binary(Arena *arena, Operator op, Value a, Value b, Value *out, Value
   return real_arith(op, value_number(a), value_number(b), out, why);
 }
 
-bool value_function(const char *name, const Value *args, size_t n, Value *out) {
+NumberFunction value_function(const char *name, const Value *args, size_t n, Value *out,
+                              ValueError *why) {
   static const struct {
     const char *name;
     double (*f)(double);
   } real1[] = {{"sqrt", sqrt}, {"exp", exp}, {"log", log},
                {"sin", sin},   {"cos", cos}, {"floor", floor}};
-  for (size_t i = 0; i < n; i++)
-    if (!value_is_number(args[i])) return false;
-  if (n == 1) {
-    if (strcmp(name, "abs") == 0 && args[0].kind == VALUE_INT && args[0].i != INT64_MIN) {
-      *out = value_int(args[0].i < 0 ? -args[0].i : args[0].i);
-      return true;
-    }
-    if (strcmp(name, "abs") == 0) {
-      *out = value_real(fabs(value_number(args[0])));
-      return true;
-    }
-    for (size_t i = 0; i < NPU_COUNTOF(real1); i++)
-      if (strcmp(name, real1[i].name) == 0) {
-        *out = value_real(real1[i].f(value_number(args[0])));
-        return true;
-      }
+  bool infinite = false;
+  for (size_t i = 0; i < n; i++) {
+    if (!value_is_number(args[i])) return NUMBER_NO_FUNCTION;
+    infinite |= isinf(value_number(args[i]));
   }
-  if (n != 2) return false;
+  if (n == 1 && strcmp(name, "abs") == 0) {
+    *out = args[0].kind == VALUE_REAL ? value_real(fabs(args[0].r)) : args[0];
+    if (out->kind == VALUE_REAL || out->i >= 0) return NUMBER_DONE;
+    return value_unary(OP_SUB, *out, out, why) ? NUMBER_DONE : NUMBER_FAILED;
+  }
+  for (size_t i = 0; n == 1 && i < NPU_COUNTOF(real1); i++)
+    if (strcmp(name, real1[i].name) == 0)
+      return take_real(real1[i].f(value_number(args[0])), infinite, out, why) ? NUMBER_DONE
+                                                                              : NUMBER_FAILED;
+  if (n != 2) return NUMBER_NO_FUNCTION;
   bool first_less = compare(args[0], args[1]) < 0;
   if (strcmp(name, "min") == 0)
     *out = args[first_less ? 0 : 1];
   else if (strcmp(name, "max") == 0)
     *out = args[first_less ? 1 : 0];
   else if (strcmp(name, "pow") == 0)
-    *out = value_real(pow(value_number(args[0]), value_number(args[1])));
+    return take_real(pow(value_number(args[0]), value_number(args[1])), infinite, out, why)
+               ? NUMBER_DONE
+               : NUMBER_FAILED;
   else
-    return false;
-  return true;
+    return NUMBER_NO_FUNCTION;
+  return NUMBER_DONE;
 }

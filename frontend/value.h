@@ -50,6 +50,12 @@ typedef struct {
 } ValueError;
 bool value_unary(Operator op, Value a, Value *out, ValueError *why);
 bool value_binary(Arena *arena, Operator op, Value a, Value b, Value *out, ValueError *why);
-/* Compile-time functions of numbers (min, max, abs, sqrt, ...): false when name is none of them. */
-bool value_function(const char *name, const Value *args, size_t n, Value *out);
+/* Compile-time functions of numbers: min, max, abs, sqrt, ... */
+typedef enum {
+  NUMBER_DONE,
+  NUMBER_NO_FUNCTION /* name is none of them */,
+  NUMBER_FAILED
+} NumberFunction;
+NumberFunction value_function(const char *name, const Value *args, size_t n, Value *out,
+                              ValueError *why);
 #endif

@@ -49,48 +49,55 @@ void weights_free(Lower *l) {
 
 /* ---- values ---- */
 
-/* First element that is infinite or not a number; n when all are finite. */
-static size_t find_nonfinite32(const unsigned char *bytes, size_t n) {
+/* First element from `at` on whose magnitude's bits are at least `least`, n when there is none: NaN
+ * and, below it, infinity have the largest. */
+static size_t find_large32(const unsigned char *bytes, size_t at, size_t n, uint32_t least) {
   enum { BLOCK = 1024 };
-  for (size_t at = 0; at < n; at += BLOCK) {
+  for (; at < n; at += BLOCK) {
     size_t stop = n - at < BLOCK ? n - at : BLOCK;
-    uint32_t bad = 0;
+    uint32_t found = 0;
     for (size_t i = 0; i < stop; i++) {
       uint32_t x;
       memcpy(&x, bytes + (at + i) * 4, 4);
-      bad |= (x & 0x7fffffffu) >= 0x7f800000u;
+      found |= (x & 0x7fffffffu) >= least;
     }
-    for (size_t i = 0; bad && i < stop; i++) {
+    for (size_t i = 0; found && i < stop; i++) {
       uint32_t x;
       memcpy(&x, bytes + (at + i) * 4, 4);
-      if ((x & 0x7fffffffu) >= 0x7f800000u) return at + i;
+      if ((x & 0x7fffffffu) >= least) return at + i;
     }
   }
   return n;
 }
 
-static size_t find_nonfinite16(const unsigned char *bytes, size_t n) {
+static size_t find_large16(const unsigned char *bytes, size_t at, size_t n, uint16_t least) {
   enum { BLOCK = 1024 };
-  for (size_t at = 0; at < n; at += BLOCK) {
+  for (; at < n; at += BLOCK) {
     size_t stop = n - at < BLOCK ? n - at : BLOCK;
-    uint16_t bad = 0;
+    uint16_t found = 0;
     for (size_t i = 0; i < stop; i++) {
       uint16_t x;
       memcpy(&x, bytes + (at + i) * 2, 2);
-      bad |= (uint16_t)((x & 0x7fffu) >= 0x7f80u);
+      found |= (uint16_t)((x & 0x7fffu) >= least);
     }
-    for (size_t i = 0; bad && i < stop; i++) {
+    for (size_t i = 0; found && i < stop; i++) {
       uint16_t x;
       memcpy(&x, bytes + (at + i) * 2, 2);
-      if ((x & 0x7fffu) >= 0x7f80u) return at + i;
+      if ((x & 0x7fffu) >= least) return at + i;
     }
   }
   return n;
 }
 
-static size_t find_nonfinite(DType dtype, const void *bytes, size_t n) {
-  if (dtype == DT_F32) return find_nonfinite32(bytes, n);
-  if (dtype == DT_BF16) return find_nonfinite16(bytes, n);
+static size_t find_infinite_or_nan(DType dtype, const void *bytes, size_t n) {
+  if (dtype == DT_F32) return find_large32(bytes, 0, n, 0x7f800000u);
+  if (dtype == DT_BF16) return find_large16(bytes, 0, n, 0x7f80u);
+  return n;
+}
+
+static size_t find_nan(DType dtype, const void *bytes, size_t at, size_t n) {
+  if (dtype == DT_F32) return find_large32(bytes, at, n, 0x7f800001u);
+  if (dtype == DT_BF16) return find_large16(bytes, at, n, 0x7f81u);
   return n;
 }
 
@@ -119,21 +126,44 @@ static void describe_position(StrBuf *b, const TensorEntry *e, size_t flat) {
   strbuf_putc(b, ']');
 }
 
-static bool check_finite(Lower *l, const TensorEntry *e, const char *path, DType dtype,
+/* NaN is refused. Infinity is a value, as masks have it; in what was trained it is a bad sign. */
+static bool check_values(Lower *l, const TensorEntry *e, const char *path, DType dtype,
                          const void *bytes, size_t n, SrcLoc loc) {
-  size_t at = find_nonfinite(dtype, bytes, n);
-  if (at == n) return true;
+  size_t infinite = find_infinite_or_nan(dtype, bytes, n);
+  if (infinite == n) return true;
+  size_t nan = find_nan(dtype, bytes, infinite, n), at = nan < n ? nan : infinite;
   StrBuf b = {0};
   describe_position(&b, e, at);
-  double v = dtype_get(dtype, bytes, at);
-  lower_error(l, loc, "E-weight",
-              "tensor `%s` of %s is not finite: element %s is %s; retrain or repair the file",
-              e->name, path, b.data,
-              v != v  ? "NaN"
-              : v > 0 ? "infinite"
-                      : "-infinite");
+  if (nan < n)
+    lower_error(l, loc, "E-weight",
+                "tensor `%s` of %s: element %s is NaN; retrain or repair the file", e->name, path,
+                b.data);
+  else
+    lower_warning(l, loc, "W-weight",
+                  "tensor `%s` of %s: element %s is %s; right in a mask, but a trained weight is "
+                  "finite",
+                  e->name, path, b.data, dtype_get(dtype, bytes, at) > 0 ? "inf" : "-inf");
   strbuf_free(&b);
-  return false;
+  return nan == n;
+}
+
+/* Elements of wider types that became infinite by the conversion. */
+static bool check_f64(Lower *l, const TensorEntry *e, const char *path, const float *bytes,
+                      const void *data, SrcLoc loc) {
+  if (e->dtype != DT_F64) return true;
+  size_t n = e->bytes / 8;
+  for (size_t i = 0; i < n; i++) {
+    if (!isinf(bytes[i])) continue;
+    double x = dtype_get(DT_F64, data, i);
+    if (isinf(x)) continue;
+    StrBuf b = {0};
+    describe_position(&b, e, i);
+    lower_error(l, loc, "E-weight", "tensor `%s` of %s: element %s is %g, which does not fit f32",
+                e->name, path, b.data, x);
+    strbuf_free(&b);
+    return false;
+  }
+  return true;
 }
 
 static bool check_s64(Lower *l, const TensorEntry *e, const char *path, SrcLoc loc) {
@@ -174,13 +204,16 @@ static const IrAttr *entry_data(Lower *l, const TensorEntry *e, const char *path
   const IrType *type = ir_type_tensor(l->m, dtype, e->rank, e->shape);
   size_t n = (size_t)ir_type_elements(type);
   if (dtype == e->dtype) {
-    if (!check_finite(l, e, path, dtype, e->data, n, loc)) return NULL;
+    if (!check_values(l, e, path, dtype, e->data, n, loc)) return NULL;
     return ir_attr_data_file(l->m, type, e->data, path, e->name);
   }
   void *bytes;
   const IrAttr *data = ir_attr_data_new(l->m, type, &bytes);
   dtype_convert(dtype, bytes, e->dtype, e->data, n);
-  return check_finite(l, e, path, dtype, bytes, n, loc) ? data : NULL;
+  return check_f64(l, e, path, bytes, e->data, loc) &&
+                 check_values(l, e, path, dtype, bytes, n, loc)
+             ? data
+             : NULL;
 }
 
 /* ---- lookup ---- */

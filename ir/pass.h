@@ -38,7 +38,7 @@ struct PassContext {
    * attached. One call compiles once, so a pass gathers all it wants evaluated in one function. */
   bool (*evaluate)(void *host, IrFunc *f, const IrAttr **out);
   /* Runs graph-level function f on samples of `calibration` (file path, or "random") and returns
-   * for each value in values[] its smallest and largest finite element. */
+   * for each value in values[] its smallest and largest element, NaN left out. */
   bool (*observe)(void *host, IrFunc *f, const char *calibration, int n, IrValue *const *values,
                   float *lo, float *hi);
   void *host;

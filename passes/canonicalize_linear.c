@@ -37,7 +37,8 @@ typedef struct {
   double *gain, *offset;
 } Affine;
 
-/* Of a batch_norm whose parameters are known; gain is released with mem_free. */
+/* Of a batch_norm whose parameters are known, gains and offsets finite: (x - mean) * inf is another
+ * thing than x * inf - mean * inf. gain is released with mem_free. */
 static bool batch_norm_affine(const IrOp *op, Affine *a) {
   const IrData *d[4]; /* scale, shift, mean, var */
   for (int i = 0; i < 4; i++) {
@@ -48,13 +49,16 @@ static bool batch_norm_affine(const IrOp *op, Affine *a) {
   a->gain = mem_alloc(sizeof(double) * 2 * (size_t)a->n);
   a->offset = a->gain + a->n;
   double eps = ir_get_float(op, "eps", 1e-5);
+  bool finite = true;
   for (size_t i = 0; i < (size_t)a->n; i++) {
     double v[4];
     for (int j = 0; j < 4; j++) v[j] = dtype_get(d[j]->type->dtype, d[j]->bytes, i);
     a->gain[i] = v[0] / sqrt(v[3] + eps);
     a->offset[i] = v[1] - v[2] * a->gain[i];
+    finite = finite && isfinite((float)a->gain[i]) && isfinite((float)a->offset[i]);
   }
-  return true;
+  if (!finite) mem_free(a->gain);
+  return finite;
 }
 
 static IrValue *f32_constant(IrBuilder *b, int rank, const int64_t *shape, float **values) {

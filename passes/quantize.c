@@ -86,6 +86,15 @@ static void widen_ranges(Work *k) {
   }
 }
 
+/* Infinity has no place in a range, and clamping it would change what it masks. */
+static void warn_infinite(PassContext *pc, const Work *k) {
+  for (int i = 0; i < k->nx; i++)
+    if (!isfinite(k->lo[i]) || !isfinite(k->hi[i]))
+      diag_warning(pc->diag, k->x[i]->def ? k->x[i]->def->loc : SRC_LOC_NONE, "W-range",
+                   "the input%s%s of a product was infinite on the calibration data: it stays bf16",
+                   k->x[i]->name ? " " : "", k->x[i]->name ? k->x[i]->name : "");
+}
+
 static bool observe(PassContext *pc, IrFunc *f, Work *k, const char *calibration) {
   for (int i = 0; i < k->n; i++)
     if (wants_static(&k->p[i]) && find_input(k, k->p[i].x) < 0) k->x[k->nx++] = k->p[i].x;
@@ -101,6 +110,7 @@ static bool observe(PassContext *pc, IrFunc *f, Work *k, const char *calibration
   unsigned errors = diag_errors(pc->diag);
   if (pc->observe(pc->host, f, calibration, k->nx, k->x, k->lo, k->hi)) {
     widen_ranges(k);
+    warn_infinite(pc, k);
     return true;
   }
   if (diag_errors(pc->diag) == errors)
@@ -138,23 +148,27 @@ static void follow(Work *k, const IrValue *old, IrValue *new) {
     if (k->x[i] == old) k->x[i] = new;
 }
 
+/* Of a product whose weight goes into 8 bits: its input does, too. */
+static bool is_static(const Work *k, const Product *p) {
+  int i = find_input(k, p->x);
+  return i >= 0 && wants_static(p) && isfinite(k->lo[i]) && isfinite(k->hi[i]);
+}
+
 static bool quantize_product(PassContext *pc, Work *k, Product *p, bool use_static) {
   const IrValue *old = &p->last->results[0];
+  bool whole = use_static && is_static(k, p), bf16 = hint(p->op, "hint.bf16");
+  if (!bf16 && !whole && p->depthwise && !hint(p->op, "hint.int8")) return true;
+  QuantWeight *w = bf16 ? NULL : quantized_weight(pc, k, p);
+  if (!bf16 && !w) return false;
   IrValue *new;
-  if (hint(p->op, "hint.bf16")) {
+  if (bf16 || !w->q) {
     new = product_to_bf16(pc, p);
-  } else if (use_static && wants_static(p)) {
-    QuantWeight *w = quantized_weight(pc, k, p);
-    if (!w) return false;
+  } else if (whole) {
     QuantRange range;
     IrValue *xq = quantized_input(k, p, &range);
     new = product_to_static(pc, p, w, xq, range);
-  } else if (!p->depthwise || hint(p->op, "hint.int8")) {
-    QuantWeight *w = quantized_weight(pc, k, p);
-    if (!w) return false;
-    new = product_to_weight_only(pc, p, w);
   } else {
-    return true;
+    new = product_to_weight_only(pc, p, w);
   }
   follow(k, old, new);
   return true;

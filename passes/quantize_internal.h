@@ -24,14 +24,14 @@ bool product_match(IrOp *op, Product *p);
 
 /* A weight in 8 bits: w = q * scale of its channel. */
 typedef struct {
-  const IrAttr *q;   /* s8, the weight's shape */
+  const IrAttr *q; /* s8, the weight's shape; NULL when it holds an infinity, which has no scale */
   IrValue *constant; /* of q, once an op uses it */
   float *scales;     /* outer * inner of them, scratch memory */
   const IrValue *of; /* the weight, for reuse between ops */
   int64_t k, inner;
 } QuantWeight;
 /* Symmetric, scale = largest magnitude / 127 (1 for channels of zeros). False after a diagnostic
- * (values that are not finite). */
+ * (NaN). */
 bool weight_quantize(PassContext *pc, const Product *p, QuantWeight *out);
 /* sums[c]: sum of q over k, per channel. */
 void weight_channel_sums(const Product *p, const int8_t *q, int64_t *sums);

@@ -27,11 +27,11 @@ static double bias_steps(const IrData *bias, int64_t c, const QuantWeight *w, Qu
 }
 
 /* The product's bias when it is known and in s32 leaves room for the sum; where weights are tiny
- * beside it, it does not. */
+ * beside it, or it is infinite, it does not. */
 static const IrData *integer_bias(const Product *p, const QuantWeight *w, QuantRange range) {
   const IrData *bias = p->bias ? ir_constant_data(p->bias) : NULL;
   for (int64_t c = 0; bias && c < p->outer * p->inner; c++)
-    if (fabs(bias_steps(bias, c, w, range)) > INT32_MAX / 2) return NULL;
+    if (!(fabs(bias_steps(bias, c, w, range)) <= INT32_MAX / 2)) return NULL;
   return bias;
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define CHUNK 4096
+enum { INFINITE = 0x7f800000 }; /* magnitude of infinity; those of NaN are larger */
 
 static float load_f32(const char *p) {
   float v;
@@ -69,7 +69,8 @@ static const char *f32_bytes(PassContext *pc, const IrData *d) {
   return (const char *)copy;
 }
 
-static bool find_scales(PassContext *pc, const Product *p, const char *data, float *scales) {
+static bool find_scales(PassContext *pc, const Product *p, const char *data, float *scales,
+                        bool *infinite) {
   int64_t channels = p->outer * p->inner;
   int32_t *most = ARENA_ARRAY(pc->scratch, int32_t, channels);
   for (int64_t o = 0; o < p->outer; o++) {
@@ -81,14 +82,14 @@ static bool find_scales(PassContext *pc, const Product *p, const char *data, flo
         column_magnitudes(block + 4 * k * p->inner, p->inner, most + o * p->inner);
   }
   for (int64_t c = 0; c < channels; c++) {
-    if (most[c] >= 0x7f800000) {
+    if (most[c] > INFINITE) {
       diag_error(pc->diag, p->w->def->loc, "E-weight",
-                 "weight%s%s holds a value that is not finite in output channel %lld; repair the "
-                 "weight file",
+                 "weight%s%s holds a NaN in output channel %lld; repair the weight file",
                  p->w->name ? " " : "", p->w->name ? p->w->name : "", (long long)c);
       return false;
     }
     scales[c] = scale_of(most[c]);
+    *infinite |= most[c] == INFINITE;
   }
   return true;
 }
@@ -100,7 +101,15 @@ bool weight_quantize(PassContext *pc, const Product *p, QuantWeight *out) {
   out->of = p->w;
   out->k = p->k;
   out->inner = p->inner;
-  if (!find_scales(pc, p, data, out->scales)) return false;
+  bool infinite = false;
+  if (!find_scales(pc, p, data, out->scales, &infinite)) return false;
+  out->q = NULL;
+  if (infinite) {
+    diag_warning(pc->diag, p->w->def->loc, "W-weight",
+                 "weight%s%s holds an infinity, which 8 bits cannot: it stays bf16",
+                 p->w->name ? " " : "", p->w->name ? p->w->name : "");
+    return true;
+  }
   void *bytes;
   out->q = ir_attr_data_new(pc->module, ir_type_with_dtype(pc->module, d->type, DT_S8), &bytes);
   int8_t *q = bytes;

@@ -128,7 +128,6 @@ static void widen(const ModelPort *p, const void *data, float *lo, float *hi) {
   size_t n = (size_t)port_elements(p);
   for (size_t i = 0; i < n; i++) {
     float x = (float)dtype_get(p->dtype, data, i);
-    if (!isfinite(x)) continue;
     if (x < *lo) *lo = x;
     if (x > *hi) *hi = x;
   }
@@ -182,7 +181,7 @@ bool hostrun_observe(void *host, IrFunc *f, const char *calibration, int n, IrVa
   HostProgram *p = s ? compile_observer(h, f, n, values, ports) : NULL;
   bool ok = p && observe_runs(p, s, n, ports, lo, hi, h->diag);
   for (int i = 0; i < n; i++)
-    if (lo[i] > hi[i]) lo[i] = hi[i] = 0; /* nothing finite was seen */
+    if (lo[i] > hi[i]) lo[i] = hi[i] = 0; /* nothing but NaN was seen */
   host_free(p);
   samples_free(s);
   mem_free(inputs);

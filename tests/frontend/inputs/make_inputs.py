@@ -36,6 +36,9 @@ safetensors("bad.safetensors", {
     "inf": ("F32", [2], f32(inf, 0)),
     "brain": ("BF16", [3], struct.pack("<3H", 0, 0, 0xff80)),
     "half": ("F16", [1], struct.pack("<e", inf)),
+    "both": ("F32", [3], f32(-inf, 0, nan)),
+    "both16": ("BF16", [3], struct.pack("<3H", 0x7f80, 0, 0xffc0)),
+    "double": ("F64", [2], struct.pack("<2d", 1, -inf)),
     "long": ("I64", [2], struct.pack("<2q", 1, 1 << 40)),
     "eight": ("F8_E4M3", [2], bytes([0x38, 0x40])),
 })
