@@ -180,10 +180,10 @@ static double leaky(double x) {
   return x >= 0 ? x : 0.125 * x;
 }
 static double to_s32(double x) {
-  return fmin(fmax(nearbyint(x), -2147483648.0), 2147483647.0);
+  return fmin(fmax(nearbyint(x) + 0.0, -2147483648.0), 2147483647.0);
 }
 static double to_s8(double x) {
-  return fmin(fmax(nearbyint(x), -128), 127);
+  return fmin(fmax(nearbyint(x) + 0.0, -128), 127);
 }
 /* Eight bits of significand, half to even. */
 static double to_bf16(double x) {

@@ -10,6 +10,7 @@
  * side; the generator keeps operators that amplify without bound out. */
 #include "tests/e2e/diff.h"
 #include "tests/fuzz/graph_gen.h"
+#include "tests/support/compare.h"
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
@@ -51,26 +52,14 @@ static void fill(void *user, int run, const DiffTensor *t) {
               dtype_is_float(t->dtype) ? rng_normal(&rng) : (double)rng_range(&rng, lo, hi));
 }
 
-static double get(const DiffTensor *t, size_t i) {
-  return dtype_get(t->dtype, t->data, i);
-}
-
-static bool same(double a, double b, double bound) {
-  return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= bound;
-}
-
 static bool compare(Trial *t, const DiffTensor *got, const DiffTensor *want, double relative,
                     const char *who) {
-  double max = 1;
-  for (size_t i = 0; i < want->n; i++)
-    if (isfinite(get(want, i))) max = fmax(max, fabs(get(want, i)));
-  for (size_t i = 0; i < got->n; i++) {
-    if (same(get(got, i), get(want, i), max * relative)) continue;
-    strbuf_printf(&t->why, "%s: %s[%zu] is %.9g, the host says %.9g within %.3g\n", who, got->name,
-                  i, get(got, i), get(want, i), max * relative);
-    return false;
-  }
-  return true;
+  double bound = relative * fmax(1, tensor_largest(want->dtype, want->data, want->n));
+  size_t i = tensor_first_far(want->dtype, got->data, want->data, want->n, bound);
+  if (i == want->n) return true;
+  strbuf_printf(&t->why, "%s: %s[%zu] is %.9g, the host says %.9g within %.3g\n", who, got->name, i,
+                dtype_get(got->dtype, got->data, i), dtype_get(want->dtype, want->data, i), bound);
+  return false;
 }
 
 static bool compare_all(Trial *t, const Diff *d) {

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "isa/isa.h"
+#include "tests/support/compare.h"
 
 static IsaCost cost(IsaInsnKind k, const IsaDesc *d, const char *program) {
   IsaVprog vp = {0};
@@ -17,7 +18,7 @@ static IsaCost cost(IsaInsnKind k, const IsaDesc *d, const char *program) {
   return isa_cost(&in, d, program ? &vp : NULL, machine_default());
 }
 static void near(double got, double want) {
-  if (fabs(got - want) > 1e-9 * fabs(want)) fail_msg("%.12g, expected %.12g", got, want);
+  if (!number_near(got, want, 1e-9 * fabs(want))) fail_msg("%.12g, expected %.12g", got, want);
 }
 
 static void test_sequencer(void **state) {

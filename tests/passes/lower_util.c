@@ -2,6 +2,7 @@
 #include "tests/passes/lower_util.h"
 #include "backend/host/host.h"
 #include "passes/passes.h"
+#include "tests/support/compare.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,12 +148,6 @@ static bool lower(Run *r) {
   return ok;
 }
 
-static bool same(double got, double want, double tolerance) {
-  if (isnan(want)) return isnan(got);
-  if (isinf(want) || tolerance == 0) return got == want;
-  return fabs(got - want) <= tolerance * (1 + fabs(want));
-}
-
 /* By the definition, before lowering erases the op. */
 static void expect(Run *r, const Case *c) {
   for (int k = 0; k < r->op->nresults; k++) {
@@ -172,7 +167,7 @@ static void expect(Run *r, const Case *c) {
 static bool compare(const Run *r, const Case *c, int result, const void *out) {
   for (int64_t i = 0; i < ir_type_elements(r->types[result]); i++) {
     double got = dtype_get(r->types[result]->dtype, out, (size_t)i), want = r->want[result][i];
-    if (same(got, want, c->tolerance)) continue;
+    if (number_near(got, want, c->tolerance * (1 + fabs(want)))) continue;
     printf("result %d element %lld is %.9g, expected %.9g\n", result, (long long)i, got, want);
     return false;
   }

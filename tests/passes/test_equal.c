@@ -4,6 +4,7 @@
  * with the quantized graph alone, and loosely with the float model. */
 #include "frontend/frontend.h"
 #include "passes/passes.h"
+#include "tests/support/compare.h"
 #include "tools/hostrun.h"
 #include <math.h>
 #include <string.h>
@@ -67,18 +68,6 @@ static bool execute(Compiled *c, DiagEngine *diag) {
   return ok;
 }
 
-/* Largest difference relative to the largest magnitude. */
-static double distance(const ModelPort *p, const void *a, const void *b) {
-  double most = 0, scale = 1e-30;
-  for (size_t i = 0; i < (size_t)port_elements(p); i++) {
-    double x = dtype_get(p->dtype, a, i), y = dtype_get(p->dtype, b, i);
-    if (!isfinite(x) || !isfinite(y)) return x == y || (isnan(x) && isnan(y)) ? most : INFINITY;
-    most = fmax(most, fabs(x - y));
-    scale = fmax(scale, fabs(x));
-  }
-  return most / scale;
-}
-
 static bool compare(const char *path, const char *base, const char *pipeline, double tolerance,
                     DiagEngine *diag) {
   Compiled a = {0}, b = {0};
@@ -86,7 +75,10 @@ static bool compare(const char *path, const char *base, const char *pipeline, do
             execute(&a, diag) && execute(&b, diag);
   for (int i = 0; i < a.nout && ok; i++) {
     if (a.out[i].dtype != b.out[i].dtype) ok = false;
-    double d = ok ? distance(&a.out[i], a.result[i], b.result[i]) : INFINITY;
+    double d = INFINITY;
+    if (ok)
+      d = tensor_distance(a.out[i].dtype, b.result[i], a.result[i],
+                          (size_t)port_elements(&a.out[i]));
     if (d <= (dtype_is_float(a.out[i].dtype) ? tolerance : 0)) continue;
     printf("%s: %s differs by %g between \"%s\" and \"%s\"\n", path, a.out[i].name, d, base,
            pipeline);

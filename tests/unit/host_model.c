@@ -1,5 +1,6 @@
 /* Writing nest-level functions in tests. */
 #include "tests/unit/host_model.h"
+#include "tests/support/compare.h"
 #include <ctype.h>
 #include <math.h>
 #include <setjmp.h>
@@ -176,6 +177,6 @@ int8_t *bytes(Rng *r, size_t n) {
   return x;
 }
 void near(double got, double want, double bound, size_t at) {
-  if (fabs(got - want) <= bound) return;
+  if (number_near(got, want, bound)) return;
   fail_msg("element %zu is %.9g, want %.9g within %.3g", at, got, want, bound);
 }

@@ -5,10 +5,10 @@
  * per cycle, FIFO of two planes, queues of 16. An instruction issued in cycle t reaches its queue
  * at t + 1. */
 #include "runtime_util.h"
-#include <math.h>
+#include "tests/support/compare.h"
 
 static void same(double got, double want) {
-  if (fabs(got - want) > 1e-6) fail_msg("%.9f, expected %.9f", got, want);
+  if (!number_near(got, want, 1e-6)) fail_msg("%.9f, expected %.9f", got, want);
 }
 
 static const NpurtProfile *profile_of(const char *text) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/npurt.h"
+#include "tests/support/compare.h"
 #include "tools/compile.h"
 
 enum { SKIPPED = 77, VOCABULARY = 512, STEPS = 200, LOGITS = 32, BOS = 1 };
@@ -92,12 +93,7 @@ static bool machine_run(Machine *m, Oracle *o, const int32_t *tokens, int count,
 /* ---- comparison ---- */
 
 static double largest_error(const float *got, const float *want, int rows) {
-  double worst = 0;
-  for (int i = 0; i < rows * VOCABULARY; i++) {
-    double e = fabs((double)got[i] - (double)want[i]);
-    if (!(e <= worst)) worst = e; /* a NaN is the worst */
-  }
-  return worst;
+  return tensor_error(DT_F32, got, want, (size_t)rows * VOCABULARY);
 }
 
 static int32_t best(const float *logits) {

@@ -1,0 +1,1 @@
+npu_unit_test(compare test_compare_lib)
