@@ -14,13 +14,19 @@ static uint32_t as_u(float f) {
   return u;
 }
 
+/* IEEE 754-2019 minimum and maximum: of two zeros -0 is the smaller; a NaN is both. */
+static uint32_t extreme(bool max, float a, float b) {
+  if (a == b) return max ? as_u(a) & as_u(b) : as_u(a) | as_u(b); /* equal bits, but for zeros */
+  return as_u((max ? a > b : a < b) || isnan(a) ? a : b);
+}
+
 static uint32_t eval_float(IsaVopKind op, float a, float b) {
   switch (op) {
   case VOP_ADD_F: return as_u(a + b);
   case VOP_SUB_F: return as_u(a - b);
   case VOP_MUL_F: return as_u(a * b);
-  case VOP_MIN_F: return as_u(a < b || isnan(a) ? a : b);
-  case VOP_MAX_F: return as_u(a > b || isnan(a) ? a : b);
+  case VOP_MIN_F: return extreme(false, a, b);
+  case VOP_MAX_F: return extreme(true, a, b);
   case VOP_ABS_F: return as_u(a) & 0x7fffffffu;
   case VOP_NEG_F: return as_u(a) ^ 0x80000000u;
   case VOP_FLOOR_F: return as_u(floorf(a));

@@ -1,20 +1,27 @@
 /* canonicalize: arithmetic, casts and repeated functions. */
 #include "passes/canonicalize_internal.h"
 #include "passes/cast.h"
+#include <math.h>
 
+/* Every element is that number; zeros differ by their signs. */
 static bool is_splat(const IrValue *v, double value) {
   double found;
-  return ir_constant_splat(v, &found) && found == value;
+  return ir_constant_splat(v, &found) && found == value && signbit(found) == signbit(value);
 }
 
-/* The operand that is the result already: x + 0, x - 0, x * 1, x / 1, x to the power 1, -(-x),
- * where(constant, a, b). */
+/* v added to any number leaves it: -0.0, for -0.0 + 0.0 is 0.0; among integers 0. */
+static bool is_nothing(const IrValue *v) {
+  return is_splat(v, dtype_is_float(v->type->dtype) ? -0.0 : 0);
+}
+
+/* The operand that is the result already, bit for bit whatever it holds: x + -0.0, x - 0, x * 1,
+ * x / 1, x to the power 1, -(-x), where(constant, a, b). */
 static IrValue *neutral_operand(const IrOp *op) {
   IrValue *a = op->noperands > 0 ? ir_operand(op, 0) : NULL;
   IrValue *b = op->noperands > 1 ? ir_operand(op, 1) : NULL;
   double c;
   switch (op->kind) {
-  case IR_OP_ADD: return is_splat(b, 0) ? a : is_splat(a, 0) ? b : NULL;
+  case IR_OP_ADD: return is_nothing(b) ? a : is_nothing(a) ? b : NULL;
   case IR_OP_SUB: return is_splat(b, 0) ? a : NULL;
   case IR_OP_MUL: return is_splat(b, 1) ? a : is_splat(a, 1) ? b : NULL;
   case IR_OP_DIV:

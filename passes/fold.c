@@ -47,8 +47,15 @@ static void transpose_bytes(const IrType *from, const int64_t *perm, const char 
   }
 }
 
+/* s32 becomes bf16 by way of f32 wherever it is computed, rounded twice; dtype_convert rounds once.
+ */
+static bool rounds_once(const IrOp *cast) {
+  return ir_operand(cast, 0)->type->dtype != DT_S32 || cast->results[0].type->dtype != DT_BF16;
+}
+
 static bool is_local(const IrOp *op) {
-  return op->kind == IR_OP_RESHAPE || op->kind == IR_OP_FLATTEN || op->kind == IR_OP_CAST ||
+  return op->kind == IR_OP_RESHAPE || op->kind == IR_OP_FLATTEN ||
+         (op->kind == IR_OP_CAST && rounds_once(op)) ||
          (op->kind == IR_OP_TRANSPOSE && op->results[0].type->rank > 0);
 }
 

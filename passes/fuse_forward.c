@@ -4,6 +4,7 @@
  * nothing is computed twice. */
 #include "passes/cast.h"
 #include "passes/fuse_internal.h"
+#include <math.h>
 
 /* Yields its operand, perhaps through casts that lose nothing. */
 static bool is_plain_copy(const IrOp *kernel) {
@@ -62,6 +63,11 @@ static bool reads_once(const IrOp *consumer, int operand) {
   return true;
 }
 
+/* 0.0 and -0.0 are two values. */
+static bool same_value(double a, double b) {
+  return a == b && signbit(a) == signbit(b);
+}
+
 /* What the consumer reads outside of the copy must be what it would read outside of the source.
  * Returns false when it would not; *pad is then the pad the merged operand needs (NULL: none). */
 static bool merged_pad(const IrOp *copy, const IrOp *consumer, int operand, const IrAttr **pad) {
@@ -87,8 +93,9 @@ static bool merged_pad(const IrOp *copy, const IrOp *consumer, int operand, cons
     int64_t before = -in->axis[a].cst, after = to->shape[a] - from->shape[a] - before;
     if (axis_dim(&plain) != d || before < 0 || after < 0) return false;
   }
-  if (*pad) return ir_kernel_pad(copy, 0, &inner) && inner == outer;
+  if (*pad) return ir_kernel_pad(copy, 0, &inner) && same_value(inner, outer);
   if (!dtype_holds(from->dtype, outer)) return false;
+  if (!dtype_is_float(from->dtype) && !same_value(outer, outer + 0.0)) return false; /* -0.0 */
   *pad = kernel_pad_attr(consumer, operand);
   return true;
 }

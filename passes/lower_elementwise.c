@@ -186,38 +186,75 @@ static IrValue *is_whole(Nest *n, IrValue *x) {
   return nest_bin(n, IR_OP_EQ, nest_un(n, IR_OP_ROUND, x), x);
 }
 
-/* What the power of a negative number has beside its magnitude: -1 when the exponent is odd, 1 when
- * it is even, NaN when it is no whole number. */
-static IrValue *power_sign(Nest *n, IrValue *exponent) {
-  IrValue *even = is_whole(n, nest_bin_const(n, IR_OP_MUL, exponent, 0.5));
-  IrValue *sign = nest_where(n, even, nest_const(n, DT_F32, 1), nest_const(n, DT_F32, -1));
-  return nest_where(n, is_whole(n, exponent), sign, nest_const(n, DT_F32, NAN));
+static IrValue *equals(Nest *n, IrValue *x, double c) {
+  return nest_bin_const(n, IR_OP_EQ, x, c);
 }
 
-/* exp(b * log(|a|)), where log(0) is -inf; 1 for a b of 0, whatever a is. */
-static IrValue *pow_general(Nest *n, IrValue *a, IrValue *b) {
-  IrValue *log = nest_un(n, IR_OP_LOG, nest_un(n, IR_OP_ABS, a));
+/* exp(b * log(|a|)), where log(0) is -inf. The logarithm of 1 is 0, which an infinite b would make
+ * NaN: the power of 1 is 1, of -1 too where b is a number. */
+static IrValue *power_of_magnitude(Nest *n, IrValue *a, IrValue *b) {
+  IrValue *magnitude = nest_un(n, IR_OP_ABS, a);
+  IrValue *log = nest_un(n, IR_OP_LOG, magnitude);
   IrValue *r = nest_un(n, IR_OP_EXP, nest_bin(n, IR_OP_MUL, b, log));
-  IrValue *negative = nest_bin_const(n, IR_OP_LT, a, 0);
-  r = nest_where(n, negative, nest_bin(n, IR_OP_MUL, r, power_sign(n, b)), r);
-  return nest_where(n, nest_bin_const(n, IR_OP_EQ, b, 0), nest_const(n, DT_F32, 1), r);
+  IrValue *of_one = nest_where(n, nest_bin(n, IR_OP_EQ, b, b), nest_const(n, DT_F32, 1), b);
+  return nest_where(n, equals(n, magnitude, 1), of_one, r);
+}
+
+/* a with its zeros made infinities of the same sign: < 0 tells the sign of every number. */
+static IrValue *zeros_to_infinity(Nest *n, IrValue *a) {
+  return nest_where(n, equals(n, a, 0), nest_un(n, IR_OP_RECIP, a), a);
+}
+
+/* What the power of a negative number has beside its magnitude: -1 when the exponent is odd, 1 when
+ * it is even (infinities are); when it is no whole number, 1 for -inf (and -0, which `signed_base`
+ * has as -inf), NaN for others. */
+static IrValue *power_sign(Nest *n, IrValue *signed_base, IrValue *exponent) {
+  IrValue *one = nest_const(n, DT_F32, 1);
+  IrValue *even = is_whole(n, nest_bin_const(n, IR_OP_MUL, exponent, 0.5));
+  IrValue *sign = nest_where(n, even, one, nest_const(n, DT_F32, -1));
+  IrValue *broken =
+      nest_where(n, equals(n, signed_base, -INFINITY), one, nest_const(n, DT_F32, NAN));
+  return nest_where(n, is_whole(n, exponent), sign, broken);
+}
+
+/* With the special cases of IEEE 754-2019, 9.2.1: 1 to whatever power and whatever to the power 0
+ * are 1, NaNs included. */
+static IrValue *pow_general(Nest *n, IrValue *a, IrValue *b) {
+  IrValue *r = power_of_magnitude(n, a, b), *one = nest_const(n, DT_F32, 1);
+  IrValue *base = zeros_to_infinity(n, a);
+  IrValue *with_sign = nest_bin(n, IR_OP_MUL, r, power_sign(n, base, b));
+  r = nest_where(n, nest_bin_const(n, IR_OP_LT, base, 0), with_sign, r);
+  r = nest_where(n, equals(n, a, 1), one, r);
+  return nest_where(n, equals(n, b, 0), one, r);
+}
+
+/* The same for a known b that is no whole number of at most POW_MAX_WHOLE. */
+static IrValue *pow_constant(Nest *n, IrValue *a, double b) {
+  IrValue *one = nest_const(n, DT_F32, 1), *known = nest_const(n, DT_F32, b);
+  if (isnan(b)) return nest_where(n, equals(n, a, 1), one, known);
+  if (isinf(b)) return power_of_magnitude(n, a, known);
+  bool whole = b == floor(b);
+  /* No whole number: of negative numbers NaN, which the logarithm gives; of -inf as of inf. */
+  IrValue *base = whole
+                      ? nest_un(n, IR_OP_ABS, a)
+                      : nest_where(n, equals(n, a, -INFINITY), nest_const(n, DT_F32, INFINITY), a);
+  if (b == 0.5) /* of -0 it is 0, unlike the square root */
+    return nest_un(n, IR_OP_SQRT, nest_bin_const(n, IR_OP_ADD, base, 0));
+  IrValue *r = nest_un(n, IR_OP_EXP, nest_bin(n, IR_OP_MUL, nest_un(n, IR_OP_LOG, base), known));
+  if (!whole || fmod(b, 2) == 0) return r;
+  IrValue *negative = nest_bin_const(n, IR_OP_LT, zeros_to_infinity(n, a), 0);
+  return nest_where(n, negative, nest_un(n, IR_OP_NEG, r), r);
 }
 
 static IrValue *emit_pow(Nest *n, const IrOp *op, IrValue **x) {
   double b;
   if (!ir_constant_splat(ir_operand(op, 1), &b)) return pow_general(n, x[0], x[1]);
   if (b == 0) return nest_const(n, DT_F32, 1);
-  if (b == 0.5) return nest_un(n, IR_OP_SQRT, x[0]);
   if (b == floor(b) && fabs(b) <= POW_MAX_WHOLE) {
     IrValue *r = pow_whole(n, x[0], (int)fabs(b));
     return b < 0 ? nest_un(n, IR_OP_RECIP, r) : r;
   }
-  /* Larger whole exponents are of the magnitude; odd ones keep the sign. */
-  bool whole = isfinite(b) && b == floor(b);
-  IrValue *base = whole ? nest_un(n, IR_OP_ABS, x[0]) : x[0];
-  IrValue *r = nest_un(n, IR_OP_EXP, nest_bin_const(n, IR_OP_MUL, nest_un(n, IR_OP_LOG, base), b));
-  if (!whole || fmod(b, 2) == 0) return r;
-  return nest_where(n, nest_bin_const(n, IR_OP_LT, x[0], 0), nest_un(n, IR_OP_NEG, r), r);
+  return pow_constant(n, x[0], b);
 }
 COMPOSITE(POW, emit_pow)
 

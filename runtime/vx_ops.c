@@ -113,9 +113,13 @@ static LLVMValueRef emit_special(VxGen *g, const VmathFn *fn, LLVMValueRef x) {
   return step[n];
 }
 
-/* b when it is NaN, for it compares false; a when that is. */
-static LLVMValueRef emit_extreme(VxGen *g, LLVMRealPredicate p, LLVMValueRef a, LLVMValueRef b) {
-  return pick(g, fcmp(g, LLVMRealUNO, a, a), a, pick(g, fcmp(g, p, a, b), a, b));
+/* b when it is NaN, for it compares false; a when that is. Of two zeros the sign of a decides. */
+static LLVMValueRef emit_extreme(VxGen *g, bool max, LLVMValueRef a, LLVMValueRef b) {
+  LLVMValueRef sign =
+      icmp(g, max ? LLVMIntSGE : LLVMIntSLT, as_int(g, a), vx_const(g, is_wide(a), 0));
+  LLVMValueRef ties = LLVMBuildAnd(g->b, fcmp(g, LLVMRealOEQ, a, b), sign, "");
+  LLVMValueRef first = LLVMBuildOr(g->b, fcmp(g, max ? LLVMRealOGT : LLVMRealOLT, a, b), ties, "");
+  return pick(g, fcmp(g, LLVMRealUNO, a, a), a, pick(g, first, a, b));
 }
 
 static LLVMValueRef emit_float(VxGen *g, IsaVopKind op, LLVMValueRef ai, LLVMValueRef bi) {
@@ -124,8 +128,8 @@ static LLVMValueRef emit_float(VxGen *g, IsaVopKind op, LLVMValueRef ai, LLVMVal
   case VOP_ADD_F: return LLVMBuildFAdd(g->b, a, b, "");
   case VOP_SUB_F: return LLVMBuildFSub(g->b, a, b, "");
   case VOP_MUL_F: return LLVMBuildFMul(g->b, a, b, "");
-  case VOP_MIN_F: return emit_extreme(g, LLVMRealOLT, a, b);
-  case VOP_MAX_F: return emit_extreme(g, LLVMRealOGT, a, b);
+  case VOP_MIN_F: return emit_extreme(g, false, a, b);
+  case VOP_MAX_F: return emit_extreme(g, true, a, b);
   case VOP_FLOOR_F: return emit_floor(g, a);
   case VOP_RNE_F: return emit_rne(g, a);
   case VOP_EQ_F: return truth(g, fcmp(g, LLVMRealOEQ, a, b));

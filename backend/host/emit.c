@@ -332,24 +332,23 @@ static void accumulate(Emit *e) {
   }
 }
 
+/* n lanes of v from `first` on; one lane is a scalar. */
+static LLVMValueRef take_lanes(HostGen *g, LLVMValueRef v, int first, int n) {
+  LLVMValueRef at[HOST_LANES];
+  for (int i = 0; i < n; i++)
+    at[i] = LLVMConstInt(g->i32, (unsigned long long)first + (unsigned long long)i, 0);
+  if (n == 1) return LLVMBuildExtractElement(g->b, v, at[0], "");
+  LLVMValueRef undef = LLVMGetUndef(LLVMTypeOf(v));
+  return LLVMBuildShuffleVector(g->b, v, undef, LLVMConstVector(at, (unsigned)n), "");
+}
+
 /* Upper half of the lanes onto the lower, until one is left. */
 static LLVMValueRef fold_lanes(Emit *e, LLVMValueRef v, int lanes) {
-  HostGen *g = e->g;
   DType t = e->k->nodes[e->s->reduce].dtype;
-  for (int half = lanes / 2; half > 0; half /= 2) {
-    LLVMValueRef low[HOST_LANES], high[HOST_LANES];
-    for (int i = 0; i < half; i++) {
-      low[i] = LLVMConstInt(g->i32, (unsigned long long)i, 0);
-      high[i] = LLVMConstInt(g->i32, (unsigned long long)(i + half), 0);
-    }
-    LLVMValueRef undef = LLVMGetUndef(LLVMTypeOf(v));
-    LLVMValueRef a =
-        LLVMBuildShuffleVector(g->b, v, undef, LLVMConstVector(low, (unsigned)half), "");
-    LLVMValueRef b =
-        LLVMBuildShuffleVector(g->b, v, undef, LLVMConstVector(high, (unsigned)half), "");
-    v = host_emit_combine(g, reduce_op(e), t, a, b);
-  }
-  return LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, 0, 0), "");
+  for (int half = lanes / 2; half > 0; half /= 2)
+    v = host_emit_combine(e->g, reduce_op(e), t, take_lanes(e->g, v, 0, half),
+                          take_lanes(e->g, v, half, half));
+  return v;
 }
 
 static void finish_reduction(Emit *e) {

@@ -177,12 +177,23 @@ static LLVMValueRef choose(HostGen *g, LLVMValueRef c, LLVMValueRef a, LLVMValue
   return LLVMBuildSelect(g->b, c, a, b, "");
 }
 
+/* IEEE 754-2019 minimum and maximum: of two zeros the sign of the first decides; a NaN is both. */
+static LLVMValueRef float_extreme(HostGen *g, bool max, LLVMValueRef a, LLVMValueRef b) {
+  LLVMValueRef bits = bitcast(g, a, g->i32), zero = int_like(g, g->i32, 0, a);
+  LLVMValueRef ties =
+      LLVMBuildAnd(g->b, LLVMBuildFCmp(g->b, LLVMRealOEQ, a, b, ""),
+                   LLVMBuildICmp(g->b, max ? LLVMIntSGE : LLVMIntSLT, bits, zero, ""), "");
+  LLVMValueRef first = LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, a, b, "");
+  first = LLVMBuildOr(g->b, first, ties, "");
+  return pick(g, LLVMRealUNO, a, a, a, LLVMBuildSelect(g->b, first, a, b, ""));
+}
+
 LLVMValueRef host_emit_extreme(HostGen *g, bool max, bool is_float, LLVMValueRef a,
                                LLVMValueRef b) {
   match(g, &a, &b);
-  LLVMValueRef first = emit_compare(g, max ? IR_OP_GT : IR_OP_LT, is_float, a, b),
-               r = LLVMBuildSelect(g->b, first, a, b, "");
-  return is_float ? pick(g, LLVMRealUNO, a, a, a, r) : r;
+  if (is_float) return float_extreme(g, max, a, b);
+  LLVMValueRef first = emit_compare(g, max ? IR_OP_GT : IR_OP_LT, false, a, b);
+  return LLVMBuildSelect(g->b, first, a, b, "");
 }
 
 static LLVMValueRef emit_binary(HostGen *g, IrOpKind kind, bool is_float, LLVMValueRef a,

@@ -140,7 +140,11 @@ static void test_basic_ops(void **state) {
   (void)state;
   assert_true(isnan(from_bits(eval_f(VOP_MIN_F, NAN, 2))));
   assert_true(isnan(from_bits(eval_f(VOP_MIN_F, 2, NAN))));
-  assert_int_equal(eval_f(VOP_MAX_F, 0.0f, -0.0f), to_bits(-0.0f)); /* not greater: the second */
+  assert_int_equal(eval_f(VOP_MAX_F, 0.0f, -0.0f), to_bits(0.0f)); /* whatever the order */
+  assert_int_equal(eval_f(VOP_MAX_F, -0.0f, 0.0f), to_bits(0.0f));
+  assert_int_equal(eval_f(VOP_MIN_F, 0.0f, -0.0f), to_bits(-0.0f));
+  assert_int_equal(eval_f(VOP_MIN_F, -0.0f, 0.0f), to_bits(-0.0f));
+  assert_int_equal(eval_f(VOP_MAX_F, -2, -2), to_bits(-2));
   assert_int_equal(eval_f(VOP_RNE_F, 2.5f, 0), to_bits(2));
   assert_int_equal(eval_f(VOP_FLOOR_F, -0.5f, 0), to_bits(-1));
   assert_int_equal(eval_f(VOP_CVT_IF, 3e9f, 0), INT32_MAX);
