@@ -1,30 +1,17 @@
 /* Check mode: races by happens-before, reads of bytes nobody wrote, accumulator overflow.
  *
- * Every engine has a clock that counts its instructions, and a vector clock of what it knows to be
- * finished elsewhere. Knowledge travels with issue (sequencer to engine), with semaphore tokens (a
- * token carries the giver's knowledge; tokens are taken first in, first out), with planes and the
- * room they leave in the FIFO, and with fences. Two accesses of which one writes are a race when
- * neither is known to the other's engine when it starts. An engine's own instructions are in order,
- * except that a load queue does not know its own data to have arrived: see engine_knows. After
- * Lamport 1978 and the vector-clock detectors (Djit+, Pozniansky and Schuster 2003). */
-#include "runtime/runtime_internal.h"
+ * Two accesses of which one writes are a race unless the one that comes first in this run has
+ * finished in every timing when the other starts; what is certain in every timing is worked out in
+ * check_order.c. Shadow memory knows, for every byte, the last write and each engine's last read;
+ * what an access meets there is kept as a pair until the next fence, when the order of the
+ * instructions since the last one can be known: a give may come later in this run, and earlier in
+ * another, than the take it could serve. An engine's own instructions are in order, except that a
+ * load queue does not know its own data to have arrived. After Lamport 1978 and the vector-clock
+ * detectors (Djit+, Pozniansky and Schuster 2003), with must-order in place of observed order. */
+#include "runtime/check_internal.h"
 #include "runtime/shadow.h"
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-  uint32_t pc, clock;
-  uint8_t engine;
-} Instance;
-
-typedef struct {
-  VClock clock;
-  uint64_t count;
-} Token;
-typedef struct {
-  Token *ring;
-  uint32_t head, count, cap;
-} TokenQueue;
 
 typedef struct {
   uint32_t pc_a, pc_b;
@@ -36,16 +23,21 @@ typedef struct {
   size_t lo, hi;
 } Range;
 
+/* An access that meets one of another instruction, one of them writing. */
+typedef struct {
+  uint32_t earlier, later; /* events */
+  size_t lo, hi;
+  uint8_t space;
+  bool write, other_write; /* later's, earlier's */
+} Pair;
+
 struct Check {
   NpurtModel *m;
+  Order *order;
   Shadow written[RT_SPACES], read[RT_SPACES][ENGINE_COUNT];
-  VClock know[ENGINE_COUNT]; /* finished instructions each engine knows of */
-  uint32_t clock[ENGINE_COUNT];
-  TokenQueue sem[ISA_SEMS];
-  TokenQueue planes, room; /* of the plane FIFO */
-  Instance *instances;     /* by access number; 0 is nobody */
-  uint32_t ninstances, cap;
-  uint32_t now; /* access number of the instruction begun last */
+  uint32_t now;                        /* event of the instruction begun last */
+  Pair *pairs;                         /* since the last fence, by `later` */
+  size_t npairs, pairs_cap, first_now; /* first_now: where those of `now` begin */
   Finding found[RT_MAX_FINDINGS];
   unsigned nfound, errors;
   Range *loaded; /* DRAM bytes that hold something at start, sorted, disjoint */
@@ -53,100 +45,22 @@ struct Check {
   int32_t *sums; /* accumulators before a multiply; a lazy mapping, only its rows are touched */
 };
 
-unsigned check_findings(const Check *c) {
-  return c->errors;
+/* ---- events ---- */
+
+uint32_t check_issue(const Check *c) {
+  return order_issue(c->order);
 }
 
-/* ---- clocks ---- */
-
-static void join(VClock *into, const VClock *from) {
-  for (int e = 0; e < ENGINE_COUNT; e++)
-    if (from->at[e] > into->at[e]) into->at[e] = from->at[e];
+void check_give(Check *c, uint32_t event) {
+  order_give(c->order, event);
 }
 
-static void queue_push(TokenQueue *q, const VClock *clock, uint64_t count) {
-  if (q->count == q->cap) {
-    uint32_t cap = q->cap ? 2 * q->cap : 4;
-    Token *ring = mem_alloc(cap * sizeof *ring);
-    for (uint32_t i = 0; i < q->count; i++) ring[i] = q->ring[(q->head + i) % q->cap];
-    mem_free(q->ring);
-    *q = (TokenQueue){.ring = ring, .count = q->count, .cap = cap};
-  }
-  q->ring[(q->head + q->count++) % q->cap] = (Token){*clock, count};
-}
-
-static void queue_pop(TokenQueue *q, uint64_t count, VClock *into) {
-  while (count && q->count) {
-    Token *t = &q->ring[q->head];
-    uint64_t n = t->count < count ? t->count : count;
-    join(into, &t->clock);
-    t->count -= n;
-    count -= n;
-    if (t->count) continue;
-    q->head = (q->head + 1) % q->cap;
-    q->count--;
-  }
-}
-
-VClock check_issue(const Check *c) {
-  return c->know[ENGINE_SEQ];
-}
-void check_join_issue(Check *c, IsaEngine e, const VClock *issued) {
-  join(&c->know[e], issued);
-}
-
-void check_take(Check *c, IsaEngine e, const IsaSemRef *take) {
-  for (int i = 0; i < 2; i++) queue_pop(&c->sem[take[i].sem], take[i].count, &c->know[e]);
-}
-
-void check_give(Check *c, const IsaSemRef *give, const VClock *clock) {
-  for (int i = 0; i < 2; i++)
-    if (give[i].count) queue_push(&c->sem[give[i].sem], clock, give[i].count);
-}
-
-/* Order at the FIFO: a load knows the multiply that made room for it to have started. */
-void check_plane_load(Check *c) {
-  queue_pop(&c->room, 1, &c->know[ENGINE_MXW]);
-}
-
-void check_plane_pop(Check *c) {
-  queue_push(&c->room, &c->know[ENGINE_MXM], 1);
-  queue_pop(&c->planes, 1, &c->know[ENGINE_MXM]);
-}
-
-VClock check_end_clock(const Check *c, IsaEngine e) {
-  VClock k = c->know[e];
-  k.at[e] = c->clock[e];
-  return k;
-}
-
-void check_fence(Check *c) {
-  for (int e = 0; e < ENGINE_COUNT; e++) {
-    VClock k = check_end_clock(c, (IsaEngine)e);
-    join(&c->know[ENGINE_SEQ], &k);
-  }
-}
-
-static bool is_load(unsigned e) {
-  return e == ENGINE_LD0 || e == ENGINE_LD1;
-}
-
-bool check_begin(Check *c, IsaEngine e, uint32_t pc) {
-  if (c->ninstances == SHADOW_SPLIT - 1)
+bool check_begin(Check *c, IsaEngine e, uint32_t pc, uint32_t issue, uint32_t *event) {
+  if (c->now == SHADOW_SPLIT - 1)
     return rt_trap(c->m, "E-limit", "check mode follows at most %u engine instructions of a run",
                    SHADOW_SPLIT - 1);
-  if (c->ninstances >= c->cap) {
-    c->cap = c->cap ? 2 * c->cap : 1024;
-    c->instances = mem_realloc(c->instances, (size_t)c->cap * sizeof *c->instances);
-  }
-  c->now = c->ninstances++;
-  c->instances[c->now] = (Instance){.pc = pc, .clock = ++c->clock[e], .engine = (uint8_t)e};
-  if (!is_load(e)) c->know[e].at[e] = c->clock[e];
-  const IsaInsnKind k = c->m->insns[pc].kind;
-  if (rt_is_plane_load(k)) {
-    VClock done = check_end_clock(c, e);
-    queue_push(&c->planes, &done, 1);
-  }
+  *event = c->now = order_begin(c->order, e, pc, issue);
+  c->first_now = c->npairs;
   return true;
 }
 
@@ -168,43 +82,78 @@ static void print_range(RtSpace space, size_t lo, size_t hi, StrBuf *b) {
     strbuf_printf(b, "%s bytes %zu..%zu", space == RT_SPM ? "scratchpad" : "DRAM", lo, hi - 1);
 }
 
+static void report_race(Check *c, const Pair *p) {
+  NpurtModel *m = c->m;
+  const Event *me = order_event(c->order, p->later), *other = order_event(c->order, p->earlier);
+  if (!new_finding(c, FIND_RACE, other->pc, me->pc)) return;
+  StrBuf b = {0};
+  rt_describe(m, me->pc, &b);
+  strbuf_printf(&b, " %s ", p->write ? "writes" : "reads");
+  print_range((RtSpace)p->space, p->lo, p->hi, &b);
+  strbuf_printf(&b, ", which %s's ", isa_engine_name((IsaEngine)other->engine));
+  rt_describe(m, other->pc, &b);
+  strbuf_printf(&b, " %s; no semaphore, plane or fence orders the two in every timing",
+                p->other_write ? "writes" : "reads");
+  diag_error(m->diag, rt_loc(m, me->pc), "E-race", "race: %s", b.data);
+  diag_note(m->diag, rt_loc(m, other->pc), "the other instruction is pc %u", other->pc);
+  strbuf_free(&b);
+}
+
+/* Decides the pairs since the last fence. */
+static void resolve(Check *c) {
+  if (c->npairs) order_solve(c->order);
+  for (size_t i = 0; i < c->npairs; i++)
+    if (!order_knows(c->order, c->pairs[i].later, c->pairs[i].earlier))
+      report_race(c, &c->pairs[i]);
+  c->npairs = c->first_now = 0;
+}
+
+void check_fence(Check *c) {
+  resolve(c);
+  order_fence(c->order);
+}
+
+unsigned check_finish(Check *c) {
+  resolve(c);
+  return c->errors;
+}
+
 typedef struct {
   Check *c;
   RtSpace space;
   bool write, other_write;
 } Visit;
 
-static void report_race(const Visit *v, size_t lo, size_t hi, const Instance *other) {
-  NpurtModel *m = v->c->m;
-  const Instance *me = &v->c->instances[v->c->now];
-  if (!new_finding(v->c, FIND_RACE, other->pc, me->pc)) return;
-  StrBuf b = {0};
-  rt_describe(m, me->pc, &b);
-  strbuf_printf(&b, " %s ", v->write ? "writes" : "reads");
-  print_range(v->space, lo, hi, &b);
-  strbuf_printf(&b, ", which %s's ", isa_engine_name((IsaEngine)other->engine));
-  rt_describe(m, other->pc, &b);
-  strbuf_printf(&b, " %s; no semaphore, plane or fence orders the two",
-                v->other_write ? "writes" : "reads");
-  diag_error(m->diag, rt_loc(m, me->pc), "E-race", "race: %s", b.data);
-  diag_note(m->diag, rt_loc(m, other->pc), "the other instruction is pc %u", other->pc);
-  strbuf_free(&b);
-}
-
-/* Whether the instruction begun last knows `other` to be finished. An engine runs its instructions
- * in order; but a load queue starts the next transfer before the data of the one before has
- * arrived, so reading its own data (an index list) needs a token like anybody else's. */
-static bool knows(const Check *c, const Instance *other, bool reads_written) {
-  unsigned e = c->instances[c->now].engine;
-  if (other->engine == e && !(is_load(e) && reads_written)) return true;
-  return c->know[e].at[other->engine] >= other->clock;
+/* An engine runs its instructions in order; but a load queue starts the next transfer before the
+ * data of the one before has arrived, so reading its own data (an index list) needs a token like
+ * anybody else's. What was before the last fence is in order. */
+static void meet(const Visit *v, size_t lo, size_t hi, uint32_t id) {
+  Check *c = v->c;
+  const Event *other = order_event(c->order, id), *me = order_event(c->order, c->now);
+  if (!other || id == c->now) return;
+  bool own_data = !v->write && v->other_write && order_is_load(me->engine);
+  if (other->engine == me->engine && !own_data) return;
+  enum { LOOK_BACK = 16 }; /* an access comes in many pieces: most repeat what was just met */
+  for (size_t i = c->npairs, n = 0; i-- > c->first_now && n < LOOK_BACK; n++)
+    if (c->pairs[i].earlier == id) return;
+  if (c->npairs == c->pairs_cap) {
+    c->pairs_cap = c->pairs_cap ? 2 * c->pairs_cap : 1024;
+    c->pairs = mem_realloc(c->pairs, c->pairs_cap * sizeof *c->pairs);
+  }
+  c->pairs[c->npairs++] = (Pair){.earlier = id,
+                                 .later = c->now,
+                                 .lo = lo,
+                                 .hi = hi,
+                                 .space = (uint8_t)v->space,
+                                 .write = v->write,
+                                 .other_write = v->other_write};
 }
 
 static size_t loaded_end(const Check *c, size_t lo, size_t hi, size_t *start);
 
 static void report_uninit(const Visit *v, size_t lo, size_t hi) {
   NpurtModel *m = v->c->m;
-  uint32_t pc = v->c->instances[v->c->now].pc;
+  uint32_t pc = order_event(v->c->order, v->c->now)->pc;
   if (v->space == RT_DRAM) { /* what the image and the host put there is initialised */
     size_t start = lo, end = loaded_end(v->c, lo, hi, &start);
     while (start <= lo && end > lo) {
@@ -231,9 +180,7 @@ static void visit_run(void *user, size_t lo, size_t hi, uint32_t id) {
     if (!v->write && v->other_write) report_uninit(v, lo, hi);
     return;
   }
-  if (id == v->c->now) return;
-  const Instance *other = &v->c->instances[id];
-  if (!knows(v->c, other, !v->write && v->other_write)) report_race(v, lo, hi, other);
+  meet(v, lo, hi, id);
 }
 
 void check_access(Check *c, RtSpace space, int64_t addr, int64_t bytes, bool write) {
@@ -242,7 +189,7 @@ void check_access(Check *c, RtSpace space, int64_t addr, int64_t bytes, bool wri
   if (n == 0) return;
   shadow_visit(&c->written[space], at, n, visit_run, &v);
   if (!write) {
-    shadow_set(&c->read[space][c->instances[c->now].engine], at, n, c->now);
+    shadow_set(&c->read[space][order_event(c->order, c->now)->engine], at, n, c->now);
     return;
   }
   v.other_write = false;
@@ -270,7 +217,7 @@ static bool row_save(Check *c, int64_t word, int64_t n) {
 static bool row_compare(Check *c, int64_t word, int64_t n) {
   NpurtModel *m = c->m;
   const int32_t *after = (const int32_t *)(const void *)m->dev.acc, *before = c->sums;
-  uint32_t pc = c->instances[c->now].pc;
+  uint32_t pc = order_event(c->order, c->now)->pc;
   for (int64_t x = word; x < word + n; x++) {
     int32_t delta = (int32_t)((uint32_t)after[x] - (uint32_t)before[x]);
     if ((delta >= 0) == (after[x] >= before[x])) continue;
@@ -344,6 +291,7 @@ static void find_loaded(Check *c) {
 Check *check_new(NpurtModel *m) {
   Check *c = mem_alloc(sizeof *c);
   c->m = m;
+  c->order = order_new(m);
   const size_t size[RT_SPACES] = {
       [RT_SPM] = m->dev.spm_size, [RT_ACC] = m->dev.acc_size, [RT_DRAM] = m->dev.dram_size};
   bool ok = true;
@@ -364,17 +312,11 @@ void check_free(Check *c) {
     shadow_free(&c->written[s]);
     for (int e = 0; e < ENGINE_COUNT; e++) shadow_free(&c->read[s][e]);
   }
-  for (int i = 0; i < ISA_SEMS; i++) mem_free(c->sem[i].ring);
-  mem_free(c->planes.ring);
-  mem_free(c->room.ring);
-  mem_free(c->instances);
+  order_free(c->order);
+  mem_free(c->pairs);
   mem_free(c->loaded);
   device_unmap(c->sums, c->m->dev.acc_size);
   mem_free(c);
-}
-
-static void queue_clear(TokenQueue *q) {
-  q->head = q->count = 0;
 }
 
 void check_start_run(Check *c) {
@@ -382,13 +324,8 @@ void check_start_run(Check *c) {
     shadow_clear(&c->written[s]);
     for (int e = 0; e < ENGINE_COUNT; e++) shadow_clear(&c->read[s][e]);
   }
-  memset(c->know, 0, sizeof c->know);
-  memset(c->clock, 0, sizeof c->clock);
-  for (int i = 0; i < ISA_SEMS; i++) queue_clear(&c->sem[i]);
-  queue_clear(&c->planes);
-  queue_clear(&c->room);
-  VClock nothing = {{0}};
-  queue_push(&c->room, &nothing, (uint64_t)c->m->img.machine.mxu_planes);
-  c->ninstances = 1;
+  order_start_run(c->order);
+  c->now = 0;
+  c->npairs = c->first_now = 0;
   c->nfound = c->errors = 0;
 }

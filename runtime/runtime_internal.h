@@ -112,9 +112,6 @@ typedef struct {
 /* ---- checking (check.c) ---- */
 
 typedef struct Check Check;
-typedef struct {
-  uint32_t at[ENGINE_COUNT];
-} VClock;
 typedef enum { RT_SPM, RT_ACC, RT_DRAM, RT_SPACES } RtSpace;
 
 /* ---- the device ---- */
@@ -225,22 +222,21 @@ void profile_finish_run(NpurtModel *m, double cycles);
 void profile_init(NpurtModel *m);
 void trace_add(NpurtModel *m, uint32_t pc, IsaEngine e, bool wait, double start, double end);
 
-/* check.c: happens-before. Order of calls for one engine instruction: check_issue when the
- * sequencer issues it, check_begin when it starts (its accesses follow), check_end_clock for what
- * its gives carry, check_give / check_take for the tokens. */
+/* check.c: races and what is read before it is written. For one engine instruction: check_issue
+ * when the sequencer issues it, check_begin when it starts (its accesses follow), check_give when
+ * it has finished; check_fence before the event of a fence; check_finish when the run has ended,
+ * however it did. */
 Check *check_new(NpurtModel *m);
 void check_free(Check *c);
 void check_start_run(Check *c);
-VClock check_issue(const Check *c);
-void check_join_issue(Check *c, IsaEngine e, const VClock *issued);
-void check_take(Check *c, IsaEngine e, const IsaSemRef *take);
-void check_plane_load(Check *c);
-void check_plane_pop(Check *c);
-bool check_begin(Check *c, IsaEngine e, uint32_t pc);
-VClock check_end_clock(const Check *c, IsaEngine e);
-void check_give(Check *c, const IsaSemRef *give, const VClock *clock);
+/* The sequencer's last event. */
+uint32_t check_issue(const Check *c);
+/* *event: the number of what begins, not 0. */
+bool check_begin(Check *c, IsaEngine e, uint32_t pc, uint32_t issue, uint32_t *event);
+void check_give(Check *c, uint32_t event);
 void check_fence(Check *c);
-unsigned check_findings(const Check *c);
+/* How many findings are errors. */
+unsigned check_finish(Check *c);
 /* check_access.c: the accesses of the instruction begun last. */
 void check_access(Check *c, RtSpace space, int64_t addr, int64_t bytes, bool write);
 void check_dma(Check *c, const DmaBox *box);

@@ -13,13 +13,12 @@ typedef struct {
   IsaDesc desc;
   bool has_desc;
   IsaCost cost;
-  VClock clock; /* check: what the sequencer knew at issue */
+  uint32_t issue; /* check: the sequencer's last event at issue */
 } Entry;
 
 typedef struct {
   double at;
-  uint32_t pc;
-  VClock clock;
+  uint32_t pc, event;
 } Done; /* occupancy over, gives due */
 
 typedef enum { E_IDLE, E_TAKE, E_PLANE, E_BUSY } EngineState;
@@ -29,10 +28,9 @@ typedef struct {
   uint32_t head, count;
   EngineState state;
   double since;
-  uint32_t pc;       /* running */
-  double start, end; /* of occupancy; end without its DRAM part */
-  double bytes;      /* DRAM bytes still to move */
-  VClock clock;
+  uint32_t pc, event; /* running; event in check mode */
+  double start, end;  /* of occupancy; end without its DRAM part */
+  double bytes;       /* DRAM bytes still to move */
   double latency;
   Done *done; /* ring of instructions whose gives are due, in order */
   uint32_t done_head, done_count, done_cap;
@@ -49,7 +47,7 @@ typedef struct {
   SeqState seq;
   double seq_ready, seq_since;
   bool seq_give; /* the instruction that ends at seq_ready is `give` at m->pc of then */
-  uint32_t give_pc;
+  uint32_t give_pc, give_event;
   bool failed;
 } Sim;
 
@@ -109,14 +107,13 @@ static bool can_take(const Sim *s, const IsaInsn *in) {
   return sem[in->take[0].sem] >= in->take[0].count && sem[in->take[1].sem] >= in->take[1].count;
 }
 
-static void take(Sim *s, IsaEngine e, const IsaInsn *in) {
+static void take(Sim *s, const IsaInsn *in) {
   for (int i = 0; i < 2; i++) s->m->dev.sem[in->take[i].sem] -= in->take[i].count;
-  if (s->m->check) check_take(s->m->check, e, in->take);
 }
 
-static void give(Sim *s, const IsaInsn *in, const VClock *clock) {
+static void give(Sim *s, const IsaInsn *in, uint32_t event) {
   for (int i = 0; i < 2; i++) s->m->dev.sem[in->give[i].sem] += in->give[i].count;
-  if (s->m->check) check_give(s->m->check, in->give, clock);
+  if (s->m->check) check_give(s->m->check, event);
 }
 
 /* ---- engines ---- */
@@ -150,7 +147,7 @@ static void engine_finish(Sim *s, IsaEngine e) {
   g->last_done = at;
   trace_add(s->m, g->pc, e, false, g->start, s->now);
   engine_enter(s, e, E_IDLE);
-  done_push(g, (Done){.at = at, .pc = g->pc, .clock = g->clock});
+  done_push(g, (Done){.at = at, .pc = g->pc, .event = g->event});
 }
 
 static bool engine_run(Sim *s, IsaEngine e, Entry *n) {
@@ -159,14 +156,7 @@ static bool engine_run(Sim *s, IsaEngine e, Entry *n) {
   const IsaInsn *in = &m->insns[n->pc];
   uint32_t seq_pc = m->pc, seq_next = m->next_pc;
   m->pc = n->pc;
-  bool ok = true;
-  if (m->check) {
-    check_join_issue(m->check, e, &n->clock);
-    if (rt_is_plane_load(in->kind)) check_plane_load(m->check);
-    if (rt_is_plane_pop(in->kind)) check_plane_pop(m->check);
-    ok = check_begin(m->check, e, n->pc);
-    g->clock = check_end_clock(m->check, e);
-  }
+  bool ok = !m->check || check_begin(m->check, e, n->pc, n->issue, &g->event);
   ok = ok && rt_execute(m, in, n->has_desc ? &n->desc : NULL);
   if (ok) {
     m->pc = seq_pc;
@@ -192,7 +182,7 @@ static bool engine_start(Sim *s, IsaEngine e) {
     return false;
   }
   engine_enter(s, e, E_BUSY);
-  take(s, e, in);
+  take(s, in);
   g->pc = n->pc;
   g->start = s->now;
   g->end = s->now + n->cost.cycles;
@@ -267,7 +257,7 @@ static bool seq_issue(Sim *s, const IsaInsn *in, IsaEngine e) {
   if (d) n->desc = *d;
   n->cost = isa_cost(in, d, in->kind == INSN_VX ? &m->img.vprogs[in->vp] : NULL, &m->img.machine);
   n->visible = s->now + 1;
-  if (m->check) n->clock = check_issue(m->check);
+  if (m->check) n->issue = check_issue(m->check);
   profile_work(m, m->pc, &n->cost, d);
   profile_count(m, m->pc, e);
   seq_busy(s, 1);
@@ -289,9 +279,9 @@ static bool seq_visible(Sim *s, const IsaInsn *in) {
     if (s->seq != S_TAKE) seq_enter(s, S_TAKE);
     return false;
   }
-  take(s, ENGINE_SEQ, in);
+  take(s, in);
   if (m->check && fence) check_fence(m->check);
-  if (m->check && !check_begin(m->check, ENGINE_SEQ, m->pc)) return seq_trap(s);
+  if (m->check && !check_begin(m->check, ENGINE_SEQ, m->pc, 0, &s->give_event)) return seq_trap(s);
   IsaCost c = isa_cost(in, NULL, NULL, &m->img.machine);
   profile_work(m, m->pc, &c, NULL);
   s->seq_give = in->give[0].count || in->give[1].count;
@@ -306,10 +296,8 @@ static bool seq_advance(Sim *s) {
   NpurtModel *m = s->m;
   if (s->seq == S_END || s->seq_ready > s->now + epsilon) return false;
   if (s->seq_give) {
-    VClock clock = {{0}};
-    if (m->check) clock = check_end_clock(m->check, ENGINE_SEQ);
     s->seq_give = false;
-    give(s, &m->insns[s->give_pc], &clock);
+    give(s, &m->insns[s->give_pc], s->give_event);
     return true;
   }
   if (m->halted) {
@@ -348,7 +336,7 @@ static bool settle(Sim *s) {
     }
     while (g->done_count && g->done[g->done_head].at <= s->now + epsilon) {
       Done *d = &g->done[g->done_head];
-      give(s, &s->m->insns[d->pc], &d->clock);
+      give(s, &s->m->insns[d->pc], d->event);
       g->done_head = (g->done_head + 1) % g->done_cap;
       g->done_count--;
       any = true;

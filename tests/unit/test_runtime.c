@@ -197,6 +197,9 @@ static void traps(void **state) {
       PLANE(0) ".desc 1 rows dtype=s8 wdtype=s8 k=[1,1,64] kstride=[0,0,1] m=[1,1,1025] "
                "astride=[0,0,1]\ndload d0, 0\ndload d1, 1\nmm.load d0\nmm.mul.pop d1\nhalt\n",
       "E-bounds", "accumulator rows");
+  /* a descriptor that was good is looked at again when a size has changed */
+  expect_trap(PLANE(0) "dload d0, 0\nmm.load d0\ndseti d0.n, 65\nmm.load d0\nhalt\n", "E-desc",
+              "refused");
   expect_trap(COPY ".desc 0 vector count=[1,1,1,1,64] s0=spm:s8@0[0,0,0,0,1] "
                    "s1=acc:f32@65500[0,0,0,0,1]\ndload d0, 0\nvx p0, d0\nhalt\n",
               "E-bounds", "stream 1");

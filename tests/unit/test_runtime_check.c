@@ -84,6 +84,33 @@ static void orderings(void **state) {
   clean(GATHER "ld0 d0\nld0 d0\nhalt\n");
 }
 
+/* The vector unit takes one of two tokens; which load gave it depends on their sizes. */
+static void two_givers(void **state) {
+  (void)state;
+  static const int small = 1, large = 256;
+  for (int i = 0; i < 4; i++) {
+    char sizes[128], text[2048];
+    snprintf(sizes, sizeof sizes, "dload d3, 1\ndseti d3.dram, 0\ndseti d3.size.0, %d\n",
+             i & 1 ? large : small);
+    const char *order =
+        i & 2 ? "ld1 d3 give s1:1\nld0 d0 give s1:1\n" : "ld0 d0 give s1:1\nld1 d3 give s1:1\n";
+    snprintf(text, sizeof text, HEAD "dseti d2.base.1, 1024\n%s%svx p0, d2 take s1:1\nhalt\n",
+             sizes, order);
+    finds(text, "E-race", "reads scratchpad bytes 0..255, which LD0's pc");
+    /* with both tokens taken nothing can be missing */
+    snprintf(text, sizeof text, HEAD "dseti d2.base.1, 1024\n%s%svx p0, d2 take s1:2\nhalt\n",
+             sizes, order);
+    clean(text);
+  }
+  /* a token handed to each of two engines by one give */
+  clean(HEAD "dseti d1.spm, 0\nld0 d0 give s1:2\ndseti d2.base.1, 1024\nvx p0, d2 take s1\nst d1 "
+             "take s1\nhalt\n");
+  /* ... by two gives is the first one's for either */
+  finds(HEAD "dseti d1.spm, 0\nld0 d0 give s1\nsync.ld1 give s1\ndseti d2.base.1, 1024\nvx p0, d2 "
+             "take s1 give s2\nst d1 take s1, s2\nhalt\n",
+        "E-race", "reads scratchpad bytes 0..255, which LD0's pc");
+}
+
 #define MXU                                                                                        \
   ".dram 8192\n.io input \"w\" s8[4096] 0\n.io input \"x\" s8[64] 4096\n"                          \
   ".desc 0 dma rank=1 elsize=1 spm=0 size=[4096] dstride=[1] sstride=[1] extent=[4096]\n"          \
@@ -103,6 +130,15 @@ static void planes(void **state) {
    * after it. */
   clean(MXU "ld0 d0 give s0\nld1 d1 give s1\nmm.load d2 take s0\nmm.mul.pop d3 take s1 give "
             "s2\nld0 d0 take s2\nhalt\n");
+  /* Room alone orders the third load: the pop that makes it starts after LD1's token is taken. */
+#define THIRD(take)                                                                                \
+  MXU "ld0 d0 give s0\nld1 d1 give s1\nmm.load d2 take s0\nmm.load d2\ndseti d0.spm, 8192\nld1 "   \
+      "d0 "                                                                                        \
+      "give s2\n" take "mm.mul.pop d3 take s1\ndseti d2.spm, 8192\nmm.load d2\nmm.mul.pop "        \
+      "d3\nmm.mul.pop d3\n"
+  clean(THIRD("sync.mxm take s2\n") "halt\n");
+  finds(THIRD("") "sync.mxm take s2\nhalt\n", "E-race",
+        "reads scratchpad bytes 8192..8255, which LD1's pc");
   finds(MXU "ld0 d0 give s0\nld1 d1\nmm.load d2 take s0\nmm.mul.pop d3 give s2\nvx p0, d4 take "
             "s2\nhalt\n",
         "E-race", "reads scratchpad bytes 4096..4159, which LD1's pc 6");
@@ -184,8 +220,8 @@ static void overflow(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(races), cmocka_unit_test(orderings),
-                                     cmocka_unit_test(planes), cmocka_unit_test(uninitialised),
-                                     cmocka_unit_test(overflow)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(races),         cmocka_unit_test(orderings),
+                                     cmocka_unit_test(two_givers),    cmocka_unit_test(planes),
+                                     cmocka_unit_test(uninitialised), cmocka_unit_test(overflow)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
