@@ -62,6 +62,10 @@ typedef struct Scope {
 
 typedef struct WeightUse { /* one tensor of a file that the model uses */
   const TensorEntry *entry;
+  TensorFile *file;
+  SrcLoc loc;
+  IrOp *op; /* the weight op; its bytes are read when the rest of the model is right */
+  bool read;
   Value value;
   UT_hash_handle hh;
 } WeightUse;
@@ -163,6 +167,8 @@ const IrType *slice_type(Lower *l, const IrType *type, const Selection *s);
 void weights_open(Lower *l, const char *path, SrcLoc loc);
 void weights_statement(Lower *l, const Node *n);
 Value weight_lookup(Lower *l, const char *name, SrcLoc loc);
+/* Reads the tensors looked up so far from their files, or only the one that is v. */
+void weights_read(Lower *l, const IrValue *v);
 void weights_free(Lower *l);
 bool callable_op(const char *name, IrOpKind *out);
 void op_signature(StrBuf *b, IrOpKind kind);

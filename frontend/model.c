@@ -151,8 +151,10 @@ static void lower_model(Lower *l, const Node *model, const MdlOptions *o) {
   output_types(l, model, types);
   open_weights(l, model, o);
   exec_block(l, model->list);
-  if (collect_results(l, model, types, results) && diag_errors(l->m->diag) == 0)
+  if (collect_results(l, model, types, results) && diag_errors(l->m->diag) == 0) {
     finish(l, model, results);
+    weights_read(l, NULL);
+  }
   scope_pop(l);
 }
 

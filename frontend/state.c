@@ -9,6 +9,7 @@ static bool initial_data(Lower *l, const Node *n, const IrType *type, IrAttrInit
   if (v.kind == VALUE_POISON) return false;
   if (value_is_number(v) || v.kind == VALUE_LIST) v = literal_tensor(l, v, type->dtype, n->b->loc);
   if (v.kind == VALUE_POISON) return false;
+  if (v.kind == VALUE_TENSOR) weights_read(l, v.tensor);
   const IrData *data = v.kind == VALUE_TENSOR ? ir_constant_data(v.tensor) : NULL;
   double splat;
   if (v.kind == VALUE_TENSOR && v.tensor->type->rank == 0 && v.tensor->type->dtype == type->dtype &&

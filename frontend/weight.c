@@ -148,8 +148,8 @@ static bool check_values(Lower *l, const TensorEntry *e, const char *path, DType
 }
 
 /* Elements of wider types that became infinite by the conversion. */
-static bool check_f64(Lower *l, const TensorEntry *e, const char *path, const float *bytes,
-                      const void *data, SrcLoc loc) {
+static bool check_f64(Lower *l, const TensorEntry *e, const char *path, const void *data,
+                      const float *bytes, SrcLoc loc) {
   if (e->dtype != DT_F64) return true;
   size_t n = e->bytes / 8;
   for (size_t i = 0; i < n; i++) {
@@ -166,11 +166,12 @@ static bool check_f64(Lower *l, const TensorEntry *e, const char *path, const fl
   return true;
 }
 
-static bool check_s64(Lower *l, const TensorEntry *e, const char *path, SrcLoc loc) {
+static bool check_s64(Lower *l, const TensorEntry *e, const char *path, const void *data,
+                      SrcLoc loc) {
   if (e->dtype != DT_S64) return true;
   for (size_t i = 0; i < e->bytes / 8; i++) {
     int64_t x;
-    memcpy(&x, (const unsigned char *)e->data + i * 8, 8);
+    memcpy(&x, (const unsigned char *)data + i * 8, 8);
     if (x >= INT32_MIN && x <= INT32_MAX) continue;
     StrBuf b = {0};
     describe_position(&b, e, i);
@@ -197,23 +198,34 @@ static bool usable_shape(Lower *l, const TensorEntry *e, const char *path, SrcLo
   return true;
 }
 
-/* The tensor as constant data: mapped where the machine knows its element type, else converted. */
-static const IrAttr *entry_data(Lower *l, const TensorEntry *e, const char *path, SrcLoc loc) {
-  DType dtype = machine_dtype(e->dtype);
-  if (!usable_shape(l, e, path, loc) || !check_s64(l, e, path, loc)) return NULL;
-  const IrType *type = ir_type_tensor(l->m, dtype, e->rank, e->shape);
+/* The tensor as constant data: mapped where the machine knows its element type, else converted.
+ * NULL after a report. */
+static const IrAttr *entry_data(Lower *l, const WeightUse *use) {
+  const TensorEntry *e = use->entry;
+  const char *path = tensor_file_path(use->file);
+  const void *data = tensor_file_data(use->file, e, l->m->diag, use->loc);
+  if (!data || !check_s64(l, e, path, data, use->loc)) return NULL;
+  const IrType *type = use->op->results[0].type;
   size_t n = (size_t)ir_type_elements(type);
-  if (dtype == e->dtype) {
-    if (!check_values(l, e, path, dtype, e->data, n, loc)) return NULL;
-    return ir_attr_data_file(l->m, type, e->data, path, e->name);
-  }
+  if (type->dtype == e->dtype)
+    return check_values(l, e, path, type->dtype, data, n, use->loc)
+               ? ir_attr_data_file(l->m, type, data, path, e->name)
+               : NULL;
   void *bytes;
-  const IrAttr *data = ir_attr_data_new(l->m, type, &bytes);
-  dtype_convert(dtype, bytes, e->dtype, e->data, n);
-  return check_f64(l, e, path, bytes, e->data, loc) &&
-                 check_values(l, e, path, dtype, bytes, n, loc)
-             ? data
-             : NULL;
+  const IrAttr *attr = ir_attr_data_new(l->m, type, &bytes);
+  dtype_convert(type->dtype, bytes, e->dtype, data, n);
+  bool ok = check_f64(l, e, path, data, bytes, use->loc) &&
+            check_values(l, e, path, type->dtype, bytes, n, use->loc);
+  return ok ? attr : NULL;
+}
+
+void weights_read(Lower *l, const IrValue *v) {
+  for (WeightUse *use = l->weights.uses; use; use = use->hh.next) {
+    if (use->read || !use->op || (v && v->def != use->op)) continue;
+    use->read = true;
+    const IrAttr *data = entry_data(l, use);
+    if (data) ir_set_attr(use->op, "data", data);
+  }
 }
 
 /* ---- lookup ---- */
@@ -229,12 +241,11 @@ static bool names_npy(const TensorFile *f, const char *name) {
   return strlen(name) == len && memcmp(name, base, len) == 0;
 }
 
-static const TensorEntry *find_entry(const Lower *l, const char *name, const char **path) {
+static const TensorEntry *find_entry(const Lower *l, const char *name, TensorFile **file) {
   for (size_t i = 0; i < l->weights.nfiles; i++) {
-    const TensorFile *f = l->weights.files[i];
-    const TensorEntry *e = tensor_file_find(f, name);
-    if (!e && names_npy(f, name)) e = tensor_file_at(f, 0);
-    *path = tensor_file_path(f);
+    *file = l->weights.files[i];
+    const TensorEntry *e = tensor_file_find(*file, name);
+    if (!e && names_npy(*file, name)) e = tensor_file_at(*file, 0);
     if (e) return e;
   }
   return NULL;
@@ -286,9 +297,21 @@ static void report_missing(Lower *l, const char *name, SrcLoc loc) {
   strbuf_free(&where);
 }
 
+/* The weight op of a tensor, whose bytes are still to be read. */
+static void make_weight(Lower *l, WeightUse *use, const char *name) {
+  const TensorEntry *e = use->entry;
+  const char *path = tensor_file_path(use->file);
+  if (!usable_shape(l, e, path, use->loc)) return;
+  const IrType *type = ir_type_tensor(l->m, machine_dtype(e->dtype), e->rank, e->shape);
+  IrAttrInit attr = {"data", ir_attr_data_file(l->m, type, NULL, path, e->name)};
+  use->op = lower_op(l, use->loc, IR_OP_WEIGHT, 0, NULL, 1, &attr);
+  use->value = lower_results(use->op, use->loc, l->arena);
+  if (use->op) use->value.tensor->name = ir_str(l->m, name);
+}
+
 Value weight_lookup(Lower *l, const char *name, SrcLoc loc) {
-  const char *path = NULL;
-  const TensorEntry *e = find_entry(l, name, &path);
+  TensorFile *file = NULL;
+  const TensorEntry *e = find_entry(l, name, &file);
   if (!e) {
     if (!report_unusable(l, name, loc)) report_missing(l, name, loc);
     return value_poison();
@@ -297,14 +320,8 @@ Value weight_lookup(Lower *l, const char *name, SrcLoc loc) {
   HASH_FIND_PTR(l->weights.uses, &e, use);
   if (use) return use->value;
   use = ARENA_NEW(l->arena, WeightUse);
-  use->entry = e;
-  use->value = value_poison();
-  const IrAttr *data = entry_data(l, e, path, loc);
-  if (data) {
-    IrAttrInit attr = {"data", data};
-    use->value = lower_results(lower_op(l, loc, IR_OP_WEIGHT, 0, NULL, 1, &attr), loc, l->arena);
-    if (use->value.kind == VALUE_TENSOR) use->value.tensor->name = ir_str(l->m, name);
-  }
+  *use = (WeightUse){.entry = e, .file = file, .loc = loc, .value = value_poison()};
+  make_weight(l, use, name);
   HASH_ADD_PTR(l->weights.uses, entry, use);
   return use->value;
 }

@@ -192,7 +192,9 @@ static const IrAttr *file_data(Parser *p, const IrType *type) {
                 dtype_name(e->dtype), e->bytes, dtype_name(type->dtype),
                 (unsigned long long)offset);
   if (p->failed) return NULL;
-  return ir_attr_data_file(p->m, type, (const char *)e->data + offset, file, name);
+  const char *data = tensor_file_data(f, e, p->diag, loc);
+  if (!data) p->failed = true;
+  return data ? ir_attr_data_file(p->m, type, data + offset, file, name) : NULL;
 }
 
 static const IrAttr *splat_data(Parser *p, const IrType *type) {

@@ -86,7 +86,8 @@ static bool print_file_data(StrBuf *b, const IrModule *m, const IrData *d) {
   TensorFile *f = d->file && d->name ? ir_module_file((IrModule *)(uintptr_t)m, d->file) : NULL;
   const TensorEntry *e = f ? tensor_file_find(f, d->name) : NULL;
   if (!e) return false;
-  uintptr_t at = (uintptr_t)d->bytes, start = (uintptr_t)e->data;
+  uintptr_t at = (uintptr_t)d->bytes,
+            start = (uintptr_t)tensor_file_data(f, e, m->diag, SRC_LOC_NONE);
   size_t bytes = (size_t)ir_type_bytes(d->type);
   if (e->dtype != d->type->dtype || at < start || at - start > e->bytes ||
       bytes > e->bytes - (at - start))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Running out of memory is not something a caller can mend: say so and stop. */
 static void *checked(void *p, size_t bytes) {
@@ -20,6 +21,17 @@ void *mem_alloc(size_t bytes) {
 
 void *mem_realloc(void *p, size_t bytes) {
   return checked(realloc(p, bytes ? bytes : 1), bytes);
+}
+
+/* All the memory of the machine: the system may promise more than that, and end the process when it
+ * is used. */
+static size_t memory_size(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : SIZE_MAX / 2;
+}
+
+void *mem_try_alloc(size_t bytes) {
+  return bytes <= memory_size() ? calloc(1, bytes ? bytes : 1) : NULL;
 }
 
 void mem_free(void *p) {

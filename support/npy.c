@@ -114,10 +114,8 @@ static bool dtype_of_descr(const char *descr, DType *out) {
   return false;
 }
 
-/* Column-major to row-major. */
-static const void *transpose(TensorFile *f, const TensorEntry *e, const uint8_t *src) {
+void npy_transpose(const TensorEntry *e, const uint8_t *src, uint8_t *dst) {
   size_t size = dtype_size(e->dtype), n = e->bytes / size, stride[TENSOR_MAX_RANK], step = size;
-  uint8_t *dst = tensor_file_own(f, e->bytes);
   int64_t index[TENSOR_MAX_RANK] = {0};
   for (int i = 0; i < e->rank; i++) {
     stride[i] = step;
@@ -133,7 +131,6 @@ static const void *transpose(TensorFile *f, const TensorEntry *e, const uint8_t 
       index[d] = 0;
     }
   }
-  return dst;
 }
 
 static const char *shown(const char *name) {
@@ -154,17 +151,30 @@ static bool skip_type(TensorFile *f, const char *name, const NpyHeader *h) {
       h->descr);
 }
 
-bool npy_read(TensorFile *f, const char *name, const uint8_t *data, size_t size) {
-  if (size < 10) return tensor_file_error(f, "%s is cut off inside its header", shown(name));
-  size_t prefix = data[6] == 1 ? 10 : 12, length = data[8] | (size_t)data[9] << 8;
-  if (data[6] < 1 || data[6] > 3)
-    return tensor_file_error(f, "%s has .npy version %u; versions 1 to 3 are known", shown(name),
-                             data[6]);
-  if (prefix == 12 && size >= 12) length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
+enum { HEADER_MAX = 1 << 20 }; /* numpy's own limit is 10000 characters */
+
+size_t npy_header_size(TensorFile *f, const char *name, const uint8_t *start, size_t size) {
+  bool cut = size < 10;
+  size_t prefix = cut || start[6] == 1 ? 10 : NPY_PREFIX, length = 0;
+  if (!cut) length = start[8] | (size_t)start[9] << 8;
+  if (!cut && (start[6] < 1 || start[6] > 3))
+    return (size_t)tensor_file_error(f, "%s has .npy version %u; versions 1 to 3 are known",
+                                     shown(name), start[6]);
+  if (prefix == NPY_PREFIX && size >= NPY_PREFIX)
+    length |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
   if (size < prefix || length > size - prefix)
-    return tensor_file_error(f, "%s is cut off inside its header", shown(name));
+    return (size_t)tensor_file_error(f, "%s is cut off inside its header", shown(name));
+  if (length > HEADER_MAX)
+    return (size_t)tensor_file_error(f, "%s has a header of %zu bytes; the file is damaged",
+                                     shown(name), length);
+  return prefix + length;
+}
+
+bool npy_read(TensorFile *f, const char *name, const uint8_t *header, size_t size,
+              TensorSource *source) {
+  size_t prefix = header[6] == 1 ? 10 : NPY_PREFIX, there = size - source->skip;
   NpyHeader h = {0};
-  Scan s = {(const char *)data + prefix, (const char *)data + prefix + length};
+  Scan s = {(const char *)header + prefix, (const char *)header + source->skip};
   if (!scan_header(&s, &h))
     return tensor_file_error(f,
                              "%s has a damaged .npy header (expected descr, fortran_order and a "
@@ -175,12 +185,10 @@ bool npy_read(TensorFile *f, const char *name, const uint8_t *data, size_t size)
   if (h.structured || !dtype_of_descr(h.descr, &e.dtype)) return skip_type(f, name, &h);
   if (!tensor_shape_bytes(e.shape, e.rank, e.dtype, &e.bytes))
     return tensor_file_error(f, "the shape of %s has more elements than fit 63 bits", shown(name));
-  size_t there = size - prefix - length;
   if (there != e.bytes)
     return tensor_file_error(
         f, "%s needs %zu bytes of elements, but %zu are there; the file is %s", shown(name),
         e.bytes, there, there < e.bytes ? "truncated" : "damaged or holds more than one array");
-  const uint8_t *elements = data + prefix + length;
-  e.data = h.fortran && h.rank > 1 && e.bytes ? transpose(f, &e, elements) : elements;
-  return tensor_file_add(f, &e);
+  source->fortran = h.fortran && h.rank > 1 && e.bytes;
+  return tensor_file_add(f, &e, source);
 }

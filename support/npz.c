@@ -1,5 +1,5 @@
-/* .npz: a zip archive of .npy members. Stored members are used in place, deflated ones inflated.
- * The archive is read by minizip from the memory mapping. */
+/* .npz: a zip archive of .npy members. Stored members are used in place, deflated ones inflated
+ * when their elements are asked for. The archive is read by minizip from the memory mapping. */
 #include "support/tensorfile_internal.h"
 
 #include <string.h>
@@ -64,50 +64,111 @@ static int stream_error(voidpf opaque, voidpf stream) {
 
 enum { STORED = 0, DEFLATED = 8, DEFLATE_MAX_RATIO = 1032, ENCRYPTED = 1 };
 
-/* The member's bytes, used in place. NULL after a report. */
-static const uint8_t *member_stored(TensorFile *f, unzFile zip, const unz_file_info64 *info,
-                                    const char *name) {
-  ZPOS64_T at = unzGetCurrentFileZStreamPos64(zip);
-  size_t size = info->uncompressed_size;
-  if (info->compressed_size != size || at > f->size || size > f->size - at) {
-    tensor_file_error(f, "member '%s' reaches over the end; the archive is truncated or damaged",
-                      name);
-    return NULL;
-  }
-  f->stored += size;
-  if (f->stored > f->size) {
-    tensor_file_error(f, "member '%s' overlaps others; the archive is damaged", name);
-    return NULL;
-  }
-  const uint8_t *data = f->data + at;
-  if (crc32_z(0, data, size) != info->crc) {
-    tensor_file_error(f, "member '%s' does not match its checksum; the archive is damaged", name);
-    return NULL;
-  }
-  return data;
+static unzFile zip_open(TensorFile *f, Stream *stream) {
+  *stream = (Stream){.data = f->data, .size = f->size};
+  zlib_filefunc64_def io = {
+      .zopen64_file = stream_open,
+      .zread_file = stream_read,
+      .ztell64_file = stream_tell,
+      .zseek64_file = stream_seek,
+      .zclose_file = stream_close,
+      .zerror_file = stream_error,
+      .opaque = stream,
+  };
+  return unzOpen2_64(f->path, &io);
 }
 
-static const uint8_t *member_deflated(TensorFile *f, unzFile zip, const unz_file_info64 *info,
-                                      const char *name) {
+static bool cannot_inflate(TensorFile *f, const char *name) {
+  return tensor_file_error(f, "member '%s' cannot be inflated; the archive is damaged", name);
+}
+
+/* The next bytes of the open member; out NULL: they are thrown away. */
+static bool inflate_next(unzFile zip, uint8_t *out, size_t bytes) {
+  uint8_t waste[1 << 14];
+  while (bytes > 0) {
+    size_t most = out ? (size_t)1 << 30 : sizeof waste;
+    int n = unzReadCurrentFile(zip, out ? out : waste, (unsigned)(bytes < most ? bytes : most));
+    if (n <= 0) return false;
+    if (out) out += n;
+    bytes -= (size_t)n;
+  }
+  return true;
+}
+
+bool npz_inflate(TensorFile *f, const TensorEntry *e, const TensorSource *s, size_t skip,
+                 size_t bytes, bool to_end, uint8_t *out) {
+  Stream stream;
+  unzFile zip = zip_open(f, &stream);
+  unz64_file_pos at = {s->directory_at, s->number};
+  bool ok = zip && unzGoToFilePos64(zip, &at) == UNZ_OK && unzOpenCurrentFile(zip) == UNZ_OK &&
+            inflate_next(zip, NULL, skip) && inflate_next(zip, out, bytes);
+  if (zip) {
+    int rc = unzCloseCurrentFile(zip); /* compares the checksum when everything was read */
+    ok = ok && (!to_end || rc == UNZ_OK);
+    unzClose(zip);
+  }
+  return ok || cannot_inflate(f, e->name);
+}
+
+bool npz_check(TensorFile *f, const TensorEntry *e, TensorSource *s) {
+  s->unchecked = false;
+  if (crc32_z(0, s->member, s->skip + e->bytes) == s->crc) return true;
+  s->unchecked = true;
+  return tensor_file_error(f, "member '%s' does not match its checksum; the archive is damaged",
+                           e->name);
+}
+
+/* ---- the directory ---- */
+
+static bool find_stored(TensorFile *f, unzFile zip, const unz_file_info64 *info, const char *name,
+                        TensorSource *s) {
+  ZPOS64_T at = unzGetCurrentFileZStreamPos64(zip);
   size_t size = info->uncompressed_size;
-  /* No honest archive inflates to more than the format's greatest ratio. */
-  if (size > SIZE_MAX / 2 || f->inflated + size > f->size * DEFLATE_MAX_RATIO) {
-    tensor_file_error(f, "member '%s' claims %zu bytes, more than the archive can hold", name,
-                      size);
-    return NULL;
-  }
-  f->inflated += size;
-  uint8_t *data = tensor_file_own(f, size);
-  size_t got = 0;
-  while (got < size) {
-    unsigned want = size - got < 1u << 30 ? (unsigned)(size - got) : 1u << 30;
-    int n = unzReadCurrentFile(zip, data + got, want);
-    if (n <= 0) break;
-    got += (size_t)n;
-  }
-  if (got == size && unzCloseCurrentFile(zip) == UNZ_OK) return data;
-  tensor_file_error(f, "member '%s' cannot be inflated; the archive is damaged", name);
-  return NULL;
+  if (info->compressed_size != size || at > f->size || size > f->size - at)
+    return tensor_file_error(
+        f, "member '%s' reaches over the end; the archive is truncated or damaged", name);
+  f->stored += size;
+  if (f->stored > f->size)
+    return tensor_file_error(f, "member '%s' overlaps others; the archive is damaged", name);
+  s->member = f->data + at;
+  s->crc = (uint32_t)info->crc;
+  s->unchecked = true;
+  return true;
+}
+
+static bool find_deflated(TensorFile *f, unzFile zip, const unz_file_info64 *info, const char *name,
+                          TensorSource *s) {
+  size_t size = info->uncompressed_size, packed = info->compressed_size;
+  /* No honest member inflates to more than the format's greatest ratio. */
+  if (packed > f->size || size > SIZE_MAX / 2 || size > (packed + 1) * DEFLATE_MAX_RATIO)
+    return tensor_file_error(f, "member '%s' claims %zu bytes, more than the archive can hold",
+                             name, size);
+  unz64_file_pos at;
+  if (unzGetFilePos64(zip, &at) != UNZ_OK)
+    return tensor_file_error(f, "the archive's directory is damaged");
+  s->directory_at = at.pos_in_zip_directory;
+  s->number = at.num_of_file;
+  return true;
+}
+
+/* Reads the member's header, the elements not. */
+static bool read_header(TensorFile *f, unzFile zip, char *name, size_t size, TensorSource *s) {
+  uint8_t start[NPY_PREFIX] = {0};
+  size_t first = size < sizeof start ? size : sizeof start;
+  if (s->member)
+    memcpy(start, s->member, first);
+  else if (!inflate_next(zip, start, first))
+    return cannot_inflate(f, name);
+  if (!npy_is(start, size)) return tensor_file_error(f, "member '%s' is not a .npy array", name);
+  name[strlen(name) - strlen(".npy")] = 0;
+  s->skip = npy_header_size(f, name, start, size);
+  if (!s->skip || s->member) return s->skip && npy_read(f, name, s->member, size, s);
+  uint8_t *header = mem_alloc(s->skip + sizeof start);
+  memcpy(header, start, first);
+  bool ok = s->skip <= first || inflate_next(zip, header + first, s->skip - first);
+  ok = ok ? npy_read(f, name, header, size, s) : cannot_inflate(f, name);
+  mem_free(header);
+  return ok;
 }
 
 static bool read_member(TensorFile *f, unzFile zip) {
@@ -126,28 +187,17 @@ static bool read_member(TensorFile *f, unzFile zip) {
         name, info.compression_method);
   if (unzOpenCurrentFile(zip) != UNZ_OK)
     return tensor_file_error(f, "member '%s' cannot be read; the archive is damaged", name);
-  const uint8_t *data = info.compression_method == STORED ? member_stored(f, zip, &info, name)
-                                                          : member_deflated(f, zip, &info, name);
+  TensorSource s = {0};
+  bool ok = info.compression_method == STORED ? find_stored(f, zip, &info, name, &s)
+                                              : find_deflated(f, zip, &info, name, &s);
+  ok = ok && read_header(f, zip, name, info.uncompressed_size, &s);
   unzCloseCurrentFile(zip);
-  if (!data) return false;
-  if (!npy_is(data, info.uncompressed_size))
-    return tensor_file_error(f, "member '%s' is not a .npy array", name);
-  name[strlen(name) - strlen(".npy")] = 0;
-  return npy_read(f, name, data, info.uncompressed_size);
+  return ok;
 }
 
 bool npz_read(TensorFile *f) {
-  Stream stream = {.data = f->data, .size = f->size};
-  zlib_filefunc64_def io = {
-      .zopen64_file = stream_open,
-      .zread_file = stream_read,
-      .ztell64_file = stream_tell,
-      .zseek64_file = stream_seek,
-      .zclose_file = stream_close,
-      .zerror_file = stream_error,
-      .opaque = &stream,
-  };
-  unzFile zip = unzOpen2_64(f->path, &io);
+  Stream stream;
+  unzFile zip = zip_open(f, &stream);
   if (!zip)
     return tensor_file_error(f, "the archive's directory is missing; the file is truncated");
   bool ok = true;

@@ -84,8 +84,8 @@ static bool read_tensor(TensorFile *f, const cJSON *item, const uint8_t *buffer,
                              "tensor '%s' has %lld bytes in the file, but its shape and type need "
                              "%zu; the file is damaged",
                              e.name, (long long)(extent->end - extent->begin), e.bytes);
-  e.data = buffer + extent->begin;
-  return tensor_file_add(f, &e);
+  TensorSource s = {.member = buffer, .skip = (size_t)extent->begin};
+  return tensor_file_add(f, &e, &s);
 }
 
 static int by_begin(const void *a, const void *b) {

@@ -28,6 +28,8 @@ NPU_C_BEGIN
  * Every block returned is released with mem_free. */
 void *mem_alloc(size_t bytes); /* zeroed */
 void *mem_realloc(void *p, size_t bytes);
+/* For sizes that users control: zeroed, or NULL when there is not that much memory. */
+void *mem_try_alloc(size_t bytes);
 void mem_free(void *p);
 
 /* Bump allocator. Everything allocated from an arena lives until the arena is reset or freed. */

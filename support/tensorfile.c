@@ -39,11 +39,13 @@ static bool name_add(TensorFile *f, const char *name, size_t index) {
   return true;
 }
 
-bool tensor_file_add(TensorFile *f, const TensorEntry *e) {
+bool tensor_file_add(TensorFile *f, const TensorEntry *e, const TensorSource *s) {
   if (f->nentries == f->cap) {
     f->cap = f->cap ? 2 * f->cap : 16;
     f->entries = mem_realloc(f->entries, f->cap * sizeof *f->entries);
+    f->sources = mem_realloc(f->sources, f->cap * sizeof *f->sources);
   }
+  f->sources[f->nentries] = *s;
   TensorEntry *copy = &f->entries[f->nentries];
   *copy = *e;
   copy->name = arena_strdup(f->arena, e->name);
@@ -64,8 +66,15 @@ bool tensor_file_skip(TensorFile *f, const char *name, const char *fmt, ...) {
 }
 
 void *tensor_file_own(TensorFile *f, size_t bytes) {
+  void *block = mem_try_alloc(bytes);
+  if (!block) {
+    diag_error(f->diag, f->loc, "E-memory",
+               "'%s': there is no memory for %zu bytes of elements of one of its tensors", f->path,
+               bytes);
+    return NULL;
+  }
   f->owned = mem_realloc(f->owned, (f->nowned + 1) * sizeof *f->owned);
-  return f->owned[f->nowned++] = mem_alloc(bytes);
+  return f->owned[f->nowned++] = block;
 }
 
 bool tensor_shape_bytes(const int64_t *shape, int rank, DType dtype, size_t *out) {
@@ -88,7 +97,8 @@ static bool zip_is(const uint8_t *d, size_t size) {
 
 static bool read_any(TensorFile *f) {
   if (npy_is(f->data, f->size)) {
-    if (!npy_read(f, "", f->data, f->size)) return false;
+    TensorSource s = {.member = f->data, .skip = npy_header_size(f, "", f->data, f->size)};
+    if (!s.skip || !npy_read(f, "", f->data, f->size, &s)) return false;
     return f->nskipped == 0 || tensor_file_error(f, "the array %s", f->skipped[0].why);
   }
   if (zip_is(f->data, f->size)) return npz_read(f);
@@ -141,6 +151,7 @@ void tensor_file_close(TensorFile *f) {
   for (size_t i = 0; i < f->nowned; i++) mem_free(f->owned[i]);
   mem_free(f->owned);
   mem_free(f->entries);
+  mem_free(f->sources);
   mem_free(f->skipped);
   file_unmap(&f->map);
   arena_free(f->arena);
@@ -163,6 +174,50 @@ const TensorEntry *tensor_file_find(const TensorFile *f, const char *name) {
   struct NameSet *n;
   HASH_FIND_STR(f->names, name, n);
   return n && n->index < SKIPPED ? &f->entries[n->index] : NULL;
+}
+
+/* All elements in row-major order, of a tensor that is not so in the file. */
+static const void *make_whole(TensorFile *f, const TensorEntry *e, TensorSource *s) {
+  const uint8_t *stored = s->member ? s->member + s->skip : NULL;
+  uint8_t *inflated = NULL;
+  if (!stored) {
+    inflated = tensor_file_own(f, e->bytes);
+    if (!inflated || !npz_inflate(f, e, s, s->skip, e->bytes, true, inflated)) return NULL;
+    stored = inflated;
+  }
+  if (!s->fortran) return stored;
+  uint8_t *whole = tensor_file_own(f, e->bytes);
+  if (whole) npy_transpose(e, stored, whole);
+  if (inflated && whole) { /* the last but one that was made */
+    mem_free(inflated);
+    f->owned[f->nowned - 2] = whole;
+    f->nowned--;
+  }
+  return whole;
+}
+
+const void *tensor_file_data(TensorFile *f, const TensorEntry *e, DiagEngine *diag, SrcLoc loc) {
+  TensorSource *s = &f->sources[e - f->entries];
+  f->diag = diag;
+  f->loc = loc;
+  if (s->unchecked && !npz_check(f, e, s)) return NULL;
+  if (!s->whole) s->whole = e->bytes ? make_whole(f, e, s) : "";
+  return s->whole;
+}
+
+const void *tensor_file_part(TensorFile *f, const TensorEntry *e, size_t first, size_t bytes,
+                             DiagEngine *diag, SrcLoc loc) {
+  TensorSource *s = &f->sources[e - f->entries];
+  f->diag = diag;
+  f->loc = loc;
+  if (s->whole || s->fortran || bytes == e->bytes) {
+    const char *whole = tensor_file_data(f, e, diag, loc);
+    return whole ? whole + first : NULL;
+  }
+  if (s->member) return s->member + s->skip + first;
+  uint8_t *part = tensor_file_own(f, bytes);
+  bool ok = part && npz_inflate(f, e, s, s->skip + first, bytes, first + bytes == e->bytes, part);
+  return ok ? part : NULL;
 }
 
 const char *tensor_file_why_unusable(const TensorFile *f, const char *name) {

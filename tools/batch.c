@@ -97,8 +97,11 @@ static bool find_labels(const char *text, Arena *a, TensorFile **file, TensorEnt
                spec.path);
     return false;
   }
+  size_t first;
   *labels = *t;
-  return tensor_spec_cut(&spec, labels, diag);
+  if (!tensor_spec_cut(&spec, labels, &first, diag)) return false;
+  labels->data = tensor_file_part(*file, t, first, labels->bytes, diag, SRC_LOC_NONE);
+  return labels->data != NULL;
 }
 
 /* The output that holds class scores: the first of shape [rows, classes]. */

@@ -10,8 +10,10 @@ typedef enum { UNBOUND, RANDOM, FIXED, BATCHED } Binding; /* FIXED: the same ten
 
 typedef struct {
   Binding binding;
-  TensorEntry tensor; /* the rows to run */
-  const TensorFile *file;
+  TensorEntry tensor; /* the rows to run; data NULL until the first */
+  TensorFile *file;
+  const TensorEntry *entry; /* of the file, and the byte of it where the rows begin */
+  size_t first;
   int64_t rows; /* samples in the tensor, for rank >= 1 */
 } Input;
 
@@ -65,7 +67,7 @@ static void list_ports(const SampleSet *s, StrBuf *b) {
 
 enum { LIST_MAX = 8 };
 
-static void list_tensors(const TensorFile *f, StrBuf *b) {
+static void list_tensors(TensorFile *f, StrBuf *b) {
   size_t n = tensor_file_count(f);
   for (size_t i = 0; i < n && i < LIST_MAX; i++)
     strbuf_printf(b, "%s'%s'", i ? ", " : "", tensor_file_at(f, i)->name);
@@ -108,7 +110,7 @@ static bool unknown_port(SampleSet *s, const char *spec, size_t len) {
   return false;
 }
 
-static const TensorFile *open_file(SampleSet *s, const char *path) {
+static TensorFile *open_file(SampleSet *s, const char *path) {
   for (size_t i = 0; i < s->nfiles; i++)
     if (strcmp(tensor_file_path(s->files[i]), path) == 0) return s->files[i];
   TensorFile *f = tensor_file_open(path, s->diag, SRC_LOC_NONE);
@@ -117,17 +119,17 @@ static const TensorFile *open_file(SampleSet *s, const char *path) {
   return s->files[s->nfiles++] = f;
 }
 
-static bool bind(SampleSet *s, int port, const TensorFile *f, const TensorEntry *t,
+static bool bind(SampleSet *s, int port, TensorFile *f, const TensorEntry *t,
                  const TensorSpec *spec) {
   Input *in = &s->inputs[port];
   if (in->binding != UNBOUND)
     return input_error(s, "input '%s' is given twice ('%s' and '%s')", s->ports[port].name,
                        tensor_file_path(in->file), tensor_file_path(f));
-  *in = (Input){.binding = FIXED, .tensor = *t, .file = f};
-  return tensor_spec_cut(spec, &in->tensor, s->diag);
+  *in = (Input){.binding = FIXED, .tensor = *t, .file = f, .entry = t};
+  return tensor_spec_cut(spec, &in->tensor, &in->first, s->diag);
 }
 
-static bool no_tensor(SampleSet *s, const TensorFile *f, const char *name) {
+static bool no_tensor(SampleSet *s, TensorFile *f, const char *name) {
   const char *why = tensor_file_why_unusable(f, name);
   if (why) return input_error(s, "tensor '%s' of '%s' %s", name, tensor_file_path(f), why);
   StrBuf have = {0};
@@ -139,7 +141,7 @@ static bool no_tensor(SampleSet *s, const TensorFile *f, const char *name) {
 }
 
 /* One input from a file: the tensor asked for, the only one, or the one of the input's name. */
-static bool bind_one(SampleSet *s, int port, const TensorFile *f, const TensorSpec *spec) {
+static bool bind_one(SampleSet *s, int port, TensorFile *f, const TensorSpec *spec) {
   const char *tensor = spec->tensor;
   const TensorEntry *t = NULL;
   if (tensor)
@@ -151,7 +153,7 @@ static bool bind_one(SampleSet *s, int port, const TensorFile *f, const TensorSp
   return t ? bind(s, port, f, t, spec) : no_tensor(s, f, tensor ? tensor : s->ports[port].name);
 }
 
-static bool bind_by_names(SampleSet *s, const TensorFile *f, const TensorSpec *spec) {
+static bool bind_by_names(SampleSet *s, TensorFile *f, const TensorSpec *spec) {
   int bound = 0;
   for (int i = 0; i < s->n; i++) {
     const TensorEntry *t = tensor_file_find(f, s->ports[i].name);
@@ -181,7 +183,7 @@ bool samples_add(SampleSet *s, const char *spec) {
   if (eq && port < 0 && !file_exists(spec)) return unknown_port(s, spec, (size_t)(eq - spec));
   Arena *a = arena_new();
   TensorSpec at = tensor_spec_parse(a, port >= 0 ? eq + 1 : spec);
-  const TensorFile *f = open_file(s, at.path);
+  TensorFile *f = open_file(s, at.path);
   if (port < 0 && s->n == 1) port = 0;
   bool ok = f != NULL;
   if (ok && at.tensor && port < 0)
@@ -350,10 +352,19 @@ static bool load_batch(SampleSet *s, int i, int64_t run) {
   return true;
 }
 
+/* The elements of a bound input: read once everything about it has been found right. */
+static bool read_elements(const SampleSet *s, Input *in) {
+  if (!in->tensor.data)
+    in->tensor.data =
+        tensor_file_part(in->file, in->entry, in->first, in->tensor.bytes, s->diag, SRC_LOC_NONE);
+  return in->tensor.data != NULL;
+}
+
 const void *const *samples_load(SampleSet *s, int64_t run) {
   for (int i = 0; i < s->n; i++) {
-    const Input *in = &s->inputs[i];
-    bool ok = true;
+    Input *in = &s->inputs[i];
+    bool ok = in->binding == RANDOM || read_elements(s, in);
+    if (!ok) return NULL;
     if (in->binding == RANDOM)
       draw(s, i);
     else if (in->binding == BATCHED)

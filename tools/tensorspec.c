@@ -36,7 +36,8 @@ TensorSpec tensor_spec_parse(Arena *a, const char *text) {
   return spec;
 }
 
-bool tensor_spec_cut(const TensorSpec *spec, TensorEntry *t, DiagEngine *diag) {
+bool tensor_spec_cut(const TensorSpec *spec, TensorEntry *t, size_t *first, DiagEngine *diag) {
+  *first = 0;
   if (!spec->range) return true;
   int64_t rows = t->rank ? t->shape[0] : 0;
   int64_t end = spec->end == INT64_MAX ? rows : spec->end;
@@ -48,7 +49,7 @@ bool tensor_spec_cut(const TensorSpec *spec, TensorEntry *t, DiagEngine *diag) {
     return false;
   }
   size_t row = t->bytes / (size_t)rows;
-  if (t->data) t->data = (const char *)t->data + (size_t)spec->begin * row;
+  *first = (size_t)spec->begin * row;
   t->shape[0] = end - spec->begin;
   t->bytes = (size_t)t->shape[0] * row;
   return true;

@@ -15,7 +15,7 @@ typedef struct {
 /* Reads a spec; strings live in the arena. A text that is the path of a file is that file, whatever
  * it looks like. */
 TensorSpec tensor_spec_parse(Arena *a, const char *text);
-/* Reduces *t to the rows of the range. False after a diagnostic (E-input) when the tensor does not
- * have them. */
-bool tensor_spec_cut(const TensorSpec *spec, TensorEntry *t, DiagEngine *diag);
+/* Reduces *t to the rows of the range, of which *first is the first byte. False after a diagnostic
+ * (E-input) when the tensor does not have them. */
+bool tensor_spec_cut(const TensorSpec *spec, TensorEntry *t, size_t *first, DiagEngine *diag);
 #endif

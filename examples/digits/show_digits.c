@@ -11,6 +11,7 @@ typedef struct {
   NpurtModel *model;
   const IsaIo *input, *output;
   const TensorEntry *images, *labels;
+  const char *pixels, *classes; /* their elements */
   int64_t rows, batch;
 } Job;
 
@@ -29,9 +30,7 @@ static bool run_all(Job *j, uint8_t *says, DiagEngine *diag) {
     for (int64_t k = 0; k < j->batch; k++) {
       int64_t row = first + k < j->rows ? first + k : j->rows - 1; /* fill the last batch */
       dtype_convert(DT_F32, in + k * PIXELS, j->images->dtype,
-                    (const char *)j->images->data +
-                        (size_t)(row * PIXELS) * dtype_size(j->images->dtype),
-                    PIXELS);
+                    j->pixels + (size_t)(row * PIXELS) * dtype_size(j->images->dtype), PIXELS);
     }
     if (!npurt_run(j->model, diag)) return false;
     for (int64_t k = 0; k < j->batch && first + k < j->rows; k++)
@@ -41,7 +40,7 @@ static bool run_all(Job *j, uint8_t *says, DiagEngine *diag) {
 }
 
 static int label(const Job *j, int64_t row) {
-  return (int)dtype_get(j->labels->dtype, j->labels->data, (size_t)row);
+  return (int)dtype_get(j->labels->dtype, j->classes, (size_t)row);
 }
 
 /* A line of pictures, two characters a pixel, and what they are under them. */
@@ -51,7 +50,7 @@ static void show(const Job *j, const int64_t *rows, int n, const uint8_t *says) 
     for (int k = 0; k < n; k++) {
       for (int x = 0; x < SIDE; x++) {
         size_t at = (size_t)(rows[k] * PIXELS + y * SIDE + x);
-        double v = dtype_get(j->images->dtype, j->images->data, at); /* 0 to 16 */
+        double v = dtype_get(j->images->dtype, j->pixels, at); /* 0 to 16 */
         printf("%s", shades[(int)(v / 16 * 4 + 0.5)]);
       }
       printf("  ");
@@ -111,8 +110,10 @@ static bool run(const char *binary, const char *test, DiagEngine *diag) {
     } else {
       j.rows = j.images->shape[0];
       j.batch = j.input->shape[0];
+      j.pixels = tensor_file_data(file, j.images, diag, SRC_LOC_NONE);
+      j.classes = tensor_file_data(file, j.labels, diag, SRC_LOC_NONE);
       uint8_t *says = mem_alloc((size_t)j.rows);
-      ok = run_all(&j, says, diag);
+      ok = j.pixels && j.classes && run_all(&j, says, diag);
       if (ok) show_some(&j, says);
       if (ok) summarize(&j, says);
       mem_free(says);

@@ -181,16 +181,18 @@ static void compare(Oracle *o) {
 
 /* ---- data ---- */
 
-static const void *tensor(const TensorFile *f, const char *name, DType dtype, size_t bytes) {
+static const void *tensor(TensorFile *f, const char *name, DType dtype, size_t bytes,
+                          DiagEngine *diag) {
   const TensorEntry *t = f ? tensor_file_find(f, name) : NULL;
-  return t && t->dtype == dtype && t->bytes == bytes ? t->data : NULL;
+  return t && t->dtype == dtype && t->bytes == bytes ? tensor_file_data(f, t, diag, SRC_LOC_NONE)
+                                                     : NULL;
 }
 
-static bool load(Oracle *o, const TensorFile *f) {
+static bool load(Oracle *o, TensorFile *f) {
   static int32_t tokens[STEPS];
   static float logits[LOGITS * VOCABULARY];
-  const void *t = tensor(f, "tokens", DT_S32, sizeof tokens);
-  const void *l = tensor(f, "logits", DT_F32, sizeof logits);
+  const void *t = tensor(f, "tokens", DT_S32, sizeof tokens, o->diag);
+  const void *l = tensor(f, "logits", DT_F32, sizeof logits, o->diag);
   if (!t || !l) return false;
   memcpy(tokens, t, sizeof tokens);
   memcpy(logits, l, sizeof logits);
