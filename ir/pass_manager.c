@@ -156,7 +156,7 @@ bool pm_unknown_pass(PassManager *pm, const char *name, SrcLoc loc) {
 /* ---- registration ---- */
 
 static bool register_fail(PassManager *pm, const char *name, const char *why) {
-  diag_error(pm->module->diag, SRC_LOC_NONE, "E-pass", "pass `%s` cannot be registered: %s", name,
+  diag_error(pm->module->diag, SRC_LOC_NONE, "E-plugin", "pass `%s` cannot be registered: %s", name,
              why);
   return false;
 }

@@ -107,8 +107,8 @@ static bool run_on(PassManager *pm, const QueuedPass *q, IrFunc *f) {
   PassStatus status = q->pass->run(&pc, f);
   arena_reset(pm->scratch);
   if (status != PASS_OK && diag_errors(diag) == errors)
-    diag_error(diag, f->loc, "E-pass", "pass `%s` failed on @%s without saying why; report this",
-               q->pass->name, f->name);
+    diag_error(diag, f->loc, "E-internal",
+               "pass `%s` failed on @%s without saying why; report this", q->pass->name, f->name);
   if (diag_errors(diag) != errors) return false;
   f->level = q->pass->to;
   return true;

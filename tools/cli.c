@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,12 +13,87 @@ struct Cli {
   const CliOption *options;
   int noptions, argc;
   char **argv;
+  DiagEngine *diag;
+  bool misused, trapped;
   struct option longs[CLI_MAX_OPTIONS + 3];
   char shorts[3 * CLI_MAX_OPTIONS + 4];
 };
 
 /* What getopt_long returns: letters for short options, ID_FIRST + index for long ones. */
 enum { ID_FIRST = 256, ID_HELP = 10001, ID_VERSION = 10002, HELP_COLUMN = 30 };
+
+static const char *program(const Cli *c) {
+  const char *slash = strrchr(c->argv[0], '/');
+  return slash ? slash + 1 : c->argv[0];
+}
+
+static void print_diag(void *user, const DiagEngine *d, const Diag *diag) {
+  (void)user;
+  StrBuf text = {0};
+  diag_format(d, diag, isatty(STDERR_FILENO), &text);
+  fwrite(text.data, 1, text.len, stderr);
+  strbuf_free(&text);
+}
+
+/* ---- how a command ends ---- */
+
+/* Codes of diagnostics that say more than that something given was wrong. */
+static const struct {
+  const char *code;
+  CliStatus status;
+} code_status[] = {
+    {"E-internal", CLI_INTERNAL}, {"E-option", CLI_USAGE},  {"E-pass", CLI_USAGE},
+    {"E-pipeline", CLI_USAGE},    {"E-memory", CLI_FAILED},
+};
+
+/* The status of the first error whose code is in the table; CLI_OK when there is none. */
+static CliStatus status_by_code(const DiagEngine *d) {
+  for (size_t i = 0; i < diag_count(d); i++) {
+    const Diag *diag = diag_get(d, i);
+    for (size_t k = 0; diag->severity == DIAG_ERROR && k < NPU_COUNTOF(code_status); k++)
+      if (strcmp(diag->code, code_status[k].code) == 0) return code_status[k].status;
+  }
+  return CLI_OK;
+}
+
+CliStatus cli_status(const Cli *c, bool ok) {
+  if (ok) return CLI_OK;
+  if (c->misused) return CLI_USAGE;
+  CliStatus status = status_by_code(c->diag);
+  return status != CLI_OK ? status : c->trapped ? CLI_TRAPPED : CLI_FAILED;
+}
+
+void cli_trapped(Cli *c) {
+  c->trapped = true;
+}
+
+/* What a handler of signals can know: it is called with nothing but the signal. */
+static char crash_message[200];
+
+static void crashed(int number) {
+  (void)number;
+  ssize_t written = write(STDERR_FILENO, crash_message, strlen(crash_message));
+  (void)written; /* nothing is left to be done about it */
+  _exit(CLI_INTERNAL);
+}
+
+/* Handlers that are there (those of a sanitizer) stay. */
+static void catch_crashes(const char *name) {
+  static char stack[1 << 16]; /* the stack may be what ran out */
+  static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+  snprintf(crash_message, sizeof crash_message,
+           "%.60s: internal error: the command crashed; please report it, with what it was given\n",
+           name);
+  stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
+  sigaltstack(&alternative, NULL);
+  for (size_t i = 0; i < NPU_COUNTOF(signals); i++) {
+    struct sigaction old, handler = {.sa_handler = crashed, .sa_flags = SA_ONSTACK};
+    if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+      sigaction(signals[i], &handler, NULL);
+  }
+}
+
+/* ---- options ---- */
 
 static bool optional_value(const CliOption *o) {
   return o->metavar && strncmp(o->metavar, "[=", 2) == 0;
@@ -43,16 +119,19 @@ Cli *cli_new(const CliCommand *command, const CliOption *options, int argc, char
   *l++ = (struct option){"version", no_argument, NULL, ID_VERSION};
   opterr = 0;
   optind = 1;
+  c->diag = diag_new();
+  diag_set_sink(c->diag, print_diag, NULL);
+  catch_crashes(program(c));
   return c;
 }
 
 void cli_free(Cli *c) {
+  diag_free(c->diag);
   mem_free(c);
 }
 
-static const char *program(const Cli *c) {
-  const char *slash = strrchr(c->argv[0], '/');
-  return slash ? slash + 1 : c->argv[0];
+DiagEngine *cli_diag(const Cli *c) {
+  return c->diag;
 }
 
 static void print_option(const CliOption *o) {
@@ -72,6 +151,21 @@ static void print_option(const CliOption *o) {
   strbuf_free(&left);
 }
 
+static void print_statuses(const Cli *c) {
+  static const struct {
+    CliStatus status;
+    const char *meaning;
+  } rows[] = {
+#define X(name, number, meaning) {CLI_##name, meaning},
+      CLI_STATUSES(X)
+#undef X
+  };
+  printf("\nExit status:\n");
+  for (size_t i = 0; i < NPU_COUNTOF(rows); i++)
+    if (rows[i].status != CLI_TRAPPED || c->command->simulates)
+      printf("  %2d  %s\n", rows[i].status, rows[i].meaning);
+}
+
 static void print_help(const Cli *c) {
   static const CliOption always[] = {{ID_HELP, 0, "help", NULL, "show this text and exit"},
                                      {ID_VERSION, 0, "version", NULL, "show the version and exit"}};
@@ -80,6 +174,7 @@ static void print_help(const Cli *c) {
   printf("\n");
   for (size_t i = 0; i < NPU_COUNTOF(always); i++) print_option(&always[i]);
   if (c->command->more) printf("\n%s", c->command->more);
+  print_statuses(c);
 }
 
 /* What --help and --version end with. */
@@ -89,7 +184,8 @@ static int flushed(const Cli *c) {
   return CLI_ERROR;
 }
 
-bool cli_error(const Cli *c, const char *fmt, ...) {
+bool cli_error(Cli *c, const char *fmt, ...) {
+  c->misused = true;
   va_list ap;
   va_start(ap, fmt);
   fprintf(stderr, "%s: error: ", program(c));
@@ -100,7 +196,7 @@ bool cli_error(const Cli *c, const char *fmt, ...) {
 }
 
 /* Names the nearest option to one that is unknown. */
-static void unknown_option(const Cli *c) {
+static void unknown_option(Cli *c) {
   const char *given = c->argv[optind - 1];
   if (optopt > 0 && optopt < ID_FIRST) {
     cli_error(c, "unknown option '-%c'", optopt);
@@ -145,8 +241,7 @@ int cli_positionals(const Cli *c, char ***out) {
   return c->argc - optind;
 }
 
-bool cli_int(const Cli *c, const char *what, const char *value, int64_t lo, int64_t hi,
-             int64_t *out) {
+bool cli_int(Cli *c, const char *what, const char *value, int64_t lo, int64_t hi, int64_t *out) {
   if (parse_i64(value, out) && *out >= lo && *out <= hi) return true;
   return cli_error(c, "%s wants an integer from %lld to %lld, not '%s'", what, (long long)lo,
                    (long long)hi, value);
@@ -171,21 +266,7 @@ void cli_list_free(CliList *l) {
   *l = (CliList){0};
 }
 
-/* ---- diagnostics and text ---- */
-
-static void print_diag(void *user, const DiagEngine *d, const Diag *diag) {
-  (void)user;
-  StrBuf text = {0};
-  diag_format(d, diag, isatty(STDERR_FILENO), &text);
-  fwrite(text.data, 1, text.len, stderr);
-  strbuf_free(&text);
-}
-
-DiagEngine *cli_diag_new(void) {
-  DiagEngine *d = diag_new();
-  diag_set_sink(d, print_diag, NULL);
-  return d;
-}
+/* ---- files ---- */
 
 bool cli_write(const char *path, const StrBuf *text, DiagEngine *diag) {
   const char *why;
@@ -208,9 +289,11 @@ static bool same_file(const char *a, const char *b) {
   return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-bool cli_spares(const Cli *c, const char *source, const char *option, const char *path) {
-  return !path || !same_file(source, path) ||
-         cli_error(c, "%s '%s' would overwrite the file that is read; give another", option, path);
+bool cli_spares(Cli *c, const char *source, const char *option, const char *path) {
+  if (!path || !same_file(source, path)) return true;
+  diag_error(c->diag, SRC_LOC_NONE, "E-file",
+             "%s '%s' would overwrite the file that is read; give another", option, path);
+  return false;
 }
 
 bool cli_machine(const char *name, MachineDesc *out, DiagEngine *diag) {

@@ -1,9 +1,22 @@
 /* What the commands share: option tables, help, diagnostics on standard error, text on standard
- * output. */
+ * output, exit statuses. */
 #ifndef NPU_CLI_H
 #define NPU_CLI_H
 #include "isa/isa.h"
 #include "support/support.h"
+
+/* How a command ends: X(name, number, meaning). The only list; --help prints it. */
+#define CLI_STATUSES(X)                                                                            \
+  X(OK, 0, "success")                                                                              \
+  X(FAILED, 1, "an error in what was given: a file, a model, a program, a limit")                  \
+  X(USAGE, 2, "wrong usage: an option, its value, or options that do not go together")             \
+  X(TRAPPED, 3, "the simulated program was stopped by an error of its own")                        \
+  X(INTERNAL, 70, "an internal error; please report it")
+typedef enum {
+#define X(name, number, meaning) CLI_##name = number,
+  CLI_STATUSES(X)
+#undef X
+} CliStatus;
 
 /* An option. letter 0: long form only; name NULL: short form only; metavar NULL: no value; "[=X]":
  * optional value. An entry with neither letter nor name is a heading in --help. */
@@ -17,23 +30,31 @@ typedef struct {
   const char *usage; /* "npucc [options] MODEL.mdl" */
   const char *about; /* what the command does, one or two lines */
   const char *more;  /* examples, after the options; may be NULL */
+  bool simulates;    /* can end with CLI_TRAPPED */
 } CliCommand;
 
 enum { CLI_END = 0, CLI_DONE = -1, CLI_ERROR = -2, CLI_MAX_OPTIONS = 64 };
 typedef struct Cli Cli;
-/* options ends with a zero entry. --help and --version are added. */
+/* options ends with a zero entry. --help and --version are added. From here on a crash ends the
+ * process with CLI_INTERNAL and a message. */
 Cli *cli_new(const CliCommand *command, const CliOption *options, int argc, char **argv);
 void cli_free(Cli *c);
+/* The command's diagnostics, printed to standard error as they come, in colour on a terminal. Lives
+ * as long as c. */
+DiagEngine *cli_diag(const Cli *c);
+/* What main returns after all is done, `ok` or not: from what was reported. */
+CliStatus cli_status(const Cli *c, bool ok);
+/* The failure to come is one of the simulated program. */
+void cli_trapped(Cli *c);
 /* The next option's id with its value (NULL without one); CLI_END after the last; CLI_DONE when
  * --help or --version was printed; CLI_ERROR when a message was printed. */
 int cli_next(Cli *c, const char **value);
 /* What is left after the options. */
 int cli_positionals(const Cli *c, char ***out);
-/* Prints "COMMAND: error: ..." and a pointer to --help; returns false. */
-bool cli_error(const Cli *c, const char *fmt, ...) NPU_PRINTF(2, 3);
+/* Wrong usage: prints "COMMAND: error: ..." and a pointer to --help; returns false. */
+bool cli_error(Cli *c, const char *fmt, ...) NPU_PRINTF(2, 3);
 /* The value of option `what` as an integer of [lo, hi]; false after a message. */
-bool cli_int(const Cli *c, const char *what, const char *value, int64_t lo, int64_t hi,
-             int64_t *out);
+bool cli_int(Cli *c, const char *what, const char *value, int64_t lo, int64_t hi, int64_t *out);
 
 /* A growing list of option values. */
 typedef struct {
@@ -44,13 +65,11 @@ void cli_list_add(CliList *l, const char *value);
 void cli_list_split(CliList *l, const char *value, Arena *a); /* at commas */
 void cli_list_free(CliList *l);
 
-/* Diagnostics are printed to standard error as they come, in colour on a terminal. */
-DiagEngine *cli_diag_new(void);
 /* Writes text to path, or to standard output when path is NULL or "-". */
 bool cli_write(const char *path, const StrBuf *text, DiagEngine *diag);
 /* False after a message when what `option` writes to path (NULL: nothing) would overwrite source.
  */
-bool cli_spares(const Cli *c, const char *source, const char *option, const char *path);
+bool cli_spares(Cli *c, const char *source, const char *option, const char *path);
 bool cli_read(const char *path, FileMap *out, DiagEngine *diag);
 /* A machine by name or file; NULL name gives edge. */
 bool cli_machine(const char *name, MachineDesc *out, DiagEngine *diag);

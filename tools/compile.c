@@ -125,7 +125,7 @@ static bool take_module(Npucc *c, IrModule *m, const char *path) {
   bool ok = m->nfuncs > 0;
   if (ok && c->options.calibrate && m->funcs[0]->level > IR_GRAPH) {
     diag_error(
-        c->diag, SRC_LOC_NONE, "E-option",
+        c->diag, SRC_LOC_NONE, "E-calibrate",
         "there is nothing to calibrate: '%s' is past the graph level, where types are chosen",
         path);
     ok = false;

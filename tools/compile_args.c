@@ -15,7 +15,7 @@ void compile_args_free(CompileArgs *a) {
   arena_free(a->arena);
 }
 
-bool compile_args_take(CompileArgs *a, const Cli *cli, int id, const char *value) {
+bool compile_args_take(CompileArgs *a, Cli *cli, int id, const char *value) {
   PassRunOptions *run = &a->options.run;
   int64_t n;
   switch (id) {

@@ -52,7 +52,7 @@ typedef struct {
 void compile_args_init(CompileArgs *a);
 void compile_args_free(CompileArgs *a);
 /* Takes one of the options above; false after a message. */
-bool compile_args_take(CompileArgs *a, const Cli *cli, int id, const char *value);
+bool compile_args_take(CompileArgs *a, Cli *cli, int id, const char *value);
 /* After the last option: loads the machine and completes a->options. False after a diagnostic. */
 bool compile_args_finish(CompileArgs *a, DiagEngine *diag);
 /* Is an option given that only matters when passes run? */

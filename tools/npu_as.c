@@ -7,10 +7,12 @@ static const CliOption options[] = {
     {0},
 };
 static const CliCommand command = {
-    "npu-as [options] FILE.s",
-    "Assembles a whole program image: machine, descriptors, vector programs, segments, inputs and\n"
-    "outputs, instructions. '-' reads standard input. The syntax is described in isa/README.md.",
-    "npu-objdump of the result prints text that assembles to the same bytes.\n",
+    .usage = "npu-as [options] FILE.s",
+    .about = "Assembles a whole program image: machine, descriptors, vector programs, segments, "
+             "inputs and\n"
+             "outputs, instructions. '-' reads standard input. The syntax is described in "
+             "isa/README.md.",
+    .more = "npu-objdump of the result prints text that assembles to the same bytes.\n",
 };
 
 static bool assemble(const char *path, const char *output, DiagEngine *diag) {
@@ -33,13 +35,13 @@ int main(int argc, char **argv) {
   bool ok = id == CLI_DONE;
   if (id == CLI_END) {
     if (cli_positionals(cli, &files) == 1) {
-      DiagEngine *diag = cli_diag_new();
-      ok = cli_spares(cli, files[0], "--output", output) && assemble(files[0], output, diag);
-      diag_free(diag);
+      ok = cli_spares(cli, files[0], "--output", output) &&
+           assemble(files[0], output, cli_diag(cli));
     } else {
       cli_error(cli, "give one file to assemble");
     }
   }
+  CliStatus status = cli_status(cli, ok);
   cli_free(cli);
-  return ok ? 0 : 1;
+  return status;
 }

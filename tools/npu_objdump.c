@@ -16,10 +16,10 @@ static const CliOption options[] = {
     {0},
 };
 static const CliCommand command = {
-    "npu-objdump [options] FILE.bin",
-    "Shows a program. Without an option: everything, as text that npu-as assembles to the same "
-    "bytes.",
-    NULL,
+    .usage = "npu-objdump [options] FILE.bin",
+    .about =
+        "Shows a program. Without an option: everything, as text that npu-as assembles to the same "
+        "bytes.",
 };
 
 /* ---- -d ---- */
@@ -124,8 +124,7 @@ static void dump(const IsaImage *img, unsigned parts, StrBuf *out) {
   if (parts & 1u << OPT_DISASSEMBLE) disassemble(img, out);
 }
 
-static bool run(const char *path, unsigned parts) {
-  DiagEngine *diag = cli_diag_new();
+static bool run(const char *path, unsigned parts, DiagEngine *diag) {
   IsaImage image = {0};
   bool ok = isa_image_read(path, &image, diag);
   if (ok) {
@@ -135,7 +134,6 @@ static bool run(const char *path, unsigned parts) {
     strbuf_free(&out);
   }
   isa_image_free(&image);
-  diag_free(diag);
   return ok;
 }
 
@@ -148,8 +146,9 @@ int main(int argc, char **argv) {
   while ((id = cli_next(cli, &value)) > 0) parts |= 1u << id;
   bool ok = id == CLI_DONE;
   if (id == CLI_END)
-    ok = cli_positionals(cli, &files) == 1 ? run(files[0], parts)
+    ok = cli_positionals(cli, &files) == 1 ? run(files[0], parts, cli_diag(cli))
                                            : cli_error(cli, "give one binary to show");
+  CliStatus status = cli_status(cli, ok);
   cli_free(cli);
-  return ok ? 0 : 1;
+  return status;
 }

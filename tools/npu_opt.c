@@ -13,11 +13,12 @@ static const CliOption options[] = {
     {0},
 };
 static const CliCommand command = {
-    "npu-opt [options] FILE.ir",
-    "Reads IR text ('-': standard input), verifies it, runs passes and prints the result, which is "
-    "IR\n"
-    "text again. An .mdl model is read too, as the graph it stands for.",
-    "  npu-opt --passes=lower,fuse,tile in.ir\n",
+    .usage = "npu-opt [options] FILE.ir",
+    .about = "Reads IR text ('-': standard input), verifies it, runs passes and prints the result, "
+             "which is "
+             "IR\n"
+             "text again. An .mdl model is read too, as the graph it stands for.",
+    .more = "  npu-opt --passes=lower,fuse,tile in.ir\n",
 };
 
 /* ---- --list-passes ---- */
@@ -50,8 +51,7 @@ static bool read_input(Npucc *c, const char *path, DiagEngine *diag) {
   return ok;
 }
 
-static bool run(CompileArgs *a, const char *path, const char *output, bool list) {
-  DiagEngine *diag = cli_diag_new();
+static bool run(CompileArgs *a, const char *path, const char *output, bool list, DiagEngine *diag) {
   if (!a->options.pipeline) a->options.pipeline = "";
   Npucc *c = compile_args_finish(a, diag) ? npucc_new(&a->options, diag) : NULL;
   StrBuf out = {0};
@@ -65,7 +65,6 @@ static bool run(CompileArgs *a, const char *path, const char *output, bool list)
   ok = ok && cli_write(output, &out, diag);
   strbuf_free(&out);
   npucc_free(c);
-  diag_free(diag);
   return ok;
 }
 
@@ -90,9 +89,10 @@ int main(int argc, char **argv) {
       ok = cli_error(cli, list ? "--list-passes takes no file" : "give one file of IR text");
     else
       ok = (list || cli_spares(cli, files[0], "--reproducer", args.options.run.reproducer)) &&
-           run(&args, list ? NULL : files[0], output, list);
+           run(&args, list ? NULL : files[0], output, list, cli_diag(cli));
   }
   compile_args_free(&args);
+  CliStatus status = cli_status(cli, ok);
   cli_free(cli);
-  return ok ? 0 : 1;
+  return status;
 }

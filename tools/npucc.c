@@ -52,13 +52,14 @@ static const CliOption options[] = {
     {0},
 };
 static const CliCommand command = {
-    "npucc [options] MODEL.mdl",
-    "Compiles a model for the NPU. The model is a .mdl file ('-': standard input) or IR text "
-    "(.ir).",
-    "  npucc digits.mdl -o digits.bin\n"
-    "  npucc digits.mdl -D N=8 --machine cloud --calibrate images.npz -o digits.bin\n"
-    "  npucc digits.mdl --emit nest\n"
-    "  npucc digits.mdl --reference --input images.npz --output scores.npy\n",
+    .usage = "npucc [options] MODEL.mdl",
+    .about =
+        "Compiles a model for the NPU. The model is a .mdl file ('-': standard input) or IR text "
+        "(.ir).",
+    .more = "  npucc digits.mdl -o digits.bin\n"
+            "  npucc digits.mdl -D N=8 --machine cloud --calibrate images.npz -o digits.bin\n"
+            "  npucc digits.mdl --emit nest\n"
+            "  npucc digits.mdl --reference --input images.npz --output scores.npy\n",
 };
 
 typedef enum { EMIT_BINARY, EMIT_GRAPH, EMIT_NEST, EMIT_PROGRAM, EMIT_ASM, EMIT_DOT } Emit;
@@ -155,37 +156,33 @@ static bool reference(Npucc *c, const Options *o, DiagEngine *diag) {
   return ok;
 }
 
-static bool run(Options *o) {
-  DiagEngine *diag = cli_diag_new();
+static bool run(Options *o, DiagEngine *diag) {
   bool ok = compile_args_finish(&o->args, diag);
   Npucc *c = ok ? npucc_new(&o->args.options, diag) : NULL;
   ok = c && compile_args_check(&o->args, c, diag) && npucc_read(c, o->model) &&
        (o->reference ? reference(c, o, diag) : compile(c, o, diag));
   npucc_free(c);
-  diag_free(diag);
   return ok;
 }
 
-static bool print_manual(void) {
-  DiagEngine *diag = cli_diag_new();
+static bool print_manual(DiagEngine *diag) {
   StrBuf text = {0};
   mdl_manual(&text);
   bool ok = cli_write(NULL, &text, diag);
   strbuf_free(&text);
-  diag_free(diag);
   return ok;
 }
 
 /* ---- options ---- */
 
-static bool take_define(const Cli *cli, const char *value, Options *o) {
+static bool take_define(Cli *cli, const char *value, Options *o) {
   const char *eq = strchr(value, '=');
   if (!eq || eq == value || !eq[1]) return cli_error(cli, "-D wants NAME=VALUE, not '%s'", value);
   cli_list_add(&o->settings, value);
   return true;
 }
 
-static bool take_emit(const Cli *cli, const char *value, Options *o) {
+static bool take_emit(Cli *cli, const char *value, Options *o) {
   static const char *const names[] = {"graph", "nest", "program", "asm", "dot"};
   for (size_t i = 0; i < NPU_COUNTOF(names); i++)
     if (strcmp(value, names[i]) == 0) {
@@ -195,14 +192,14 @@ static bool take_emit(const Cli *cli, const char *value, Options *o) {
   return cli_error(cli, "--emit knows graph, nest, program, asm and dot, not '%s'", value);
 }
 
-static bool take_reference(const Cli *cli, const char *value, Options *o) {
+static bool take_reference(Cli *cli, const char *value, Options *o) {
   o->reference = true;
   o->compiled = value && strcmp(value, "compiled") == 0;
   return !value || o->compiled || strcmp(value, "float") == 0 ||
          cli_error(cli, "--reference is float or compiled, not '%s'", value);
 }
 
-static bool take_option(const Cli *cli, int id, const char *value, Options *o) {
+static bool take_option(Cli *cli, int id, const char *value, Options *o) {
   NpuccOptions *npucc = &o->args.options;
   int64_t n;
   switch (id) {
@@ -236,7 +233,7 @@ static bool take_option(const Cli *cli, int id, const char *value, Options *o) {
   return true;
 }
 
-static bool finish_options(const Cli *cli, Options *o) {
+static bool finish_options(Cli *cli, Options *o) {
   char **files;
   if (cli_positionals(cli, &files) != 1) return cli_error(cli, "give one model");
   if (!o->reference && (o->inputs.n || o->batch.random || o->batch.labels))
@@ -278,15 +275,16 @@ int main(int argc, char **argv) {
     ok = id != CLI_ERROR && take_option(cli, id, value, &o);
   char **files;
   if (ok && id == CLI_END && o.manual)
-    ok = cli_positionals(cli, &files) == 0 ? print_manual()
+    ok = cli_positionals(cli, &files) == 0 ? print_manual(cli_diag(cli))
                                            : cli_error(cli, "--manual takes no model");
   else if (ok && id == CLI_END)
-    ok = finish_options(cli, &o) && run(&o);
+    ok = finish_options(cli, &o) && run(&o, cli_diag(cli));
   cli_list_free(&o.outputs);
   cli_list_free(&o.inputs);
   cli_list_free(&o.weights);
   cli_list_free(&o.settings);
   compile_args_free(&o.args);
+  CliStatus status = cli_status(cli, ok);
   cli_free(cli);
-  return ok ? 0 : 1;
+  return status;
 }

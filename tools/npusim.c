@@ -43,15 +43,18 @@ static const CliOption options[] = {
     {0},
 };
 static const CliCommand command = {
-    "npusim [options] MODEL.bin",
-    "Runs a compiled model. Inputs with more samples than the model takes at once are run batch "
-    "by\n"
-    "batch and the outputs put together.",
-    "  npusim digits.bin --input image=x.npy --output scores=y.npy\n"
-    "  npusim digits.bin --input images.safetensors --output y.npz --report\n",
+    .usage = "npusim [options] MODEL.bin",
+    .about = "Runs a compiled model. Inputs with more samples than the model takes at once are run "
+             "batch "
+             "by\n"
+             "batch and the outputs put together.",
+    .more = "  npusim digits.bin --input image=x.npy --output scores=y.npy\n"
+            "  npusim digits.bin --input images.safetensors --output y.npz --report\n",
+    .simulates = true,
 };
 
 typedef struct {
+  Cli *cli;
   const char *binary, *machine, *trace;
   NpurtOptions npurt;
   BatchOptions batch;
@@ -64,6 +67,7 @@ enum { HOST_ARGS = 64 }; /* what the machine has */
 /* ---- running ---- */
 
 typedef struct {
+  Cli *cli;
   NpurtModel *model;
   const IsaIo **inputs, **outputs;
   int ninputs, noutputs;
@@ -78,7 +82,10 @@ static bool run_once(void *user, const void *const *inputs, void *const *outputs
     memcpy(p.shape, io->shape, sizeof p.shape);
     memcpy(npurt_io_data(r->model, io), inputs[i], port_bytes(&p));
   }
-  if (!npurt_run(r->model, diag)) return false;
+  if (!npurt_run(r->model, diag)) {
+    cli_trapped(r->cli);
+    return false;
+  }
   for (int i = 0; i < r->noutputs; i++) {
     const IsaIo *io = r->outputs[i];
     ModelPort p = {.dtype = io->dtype, .rank = io->rank};
@@ -106,7 +113,8 @@ static bool run_model(NpurtModel *model, const Options *o, StrBuf *text, DiagEng
   Arena *a = arena_new();
   ModelPort *inputs = ARENA_ARRAY(a, ModelPort, img->nio + 1);
   ModelPort *outputs = ARENA_ARRAY(a, ModelPort, img->nio + 1);
-  Runner r = {.model = model,
+  Runner r = {.cli = o->cli,
+              .model = model,
               .inputs = ARENA_ARRAY(a, const IsaIo *, img->nio + 1),
               .outputs = ARENA_ARRAY(a, const IsaIo *, img->nio + 1)};
   r.ninputs = signature(img, IO_INPUT, r.inputs, inputs);
@@ -171,7 +179,7 @@ static bool run(Options *o, DiagEngine *diag) {
 
 /* ---- options ---- */
 
-static bool parse_mode(const Cli *cli, const char *value, Options *o) {
+static bool parse_mode(Cli *cli, const char *value, Options *o) {
   static const char *const names[] = {"fast", "timed", "check"};
   for (size_t i = 0; i < NPU_COUNTOF(names); i++)
     if (strcmp(value, names[i]) == 0) {
@@ -181,7 +189,7 @@ static bool parse_mode(const Cli *cli, const char *value, Options *o) {
   return cli_error(cli, "unknown mode '%s'; it is fast, timed or check", value);
 }
 
-static bool take_option(const Cli *cli, int id, const char *value, Options *o) {
+static bool take_option(Cli *cli, int id, const char *value, Options *o) {
   int64_t n;
   switch (id) {
   case OPT_INPUT: cli_list_add(&o->inputs, value); break;
@@ -205,7 +213,7 @@ static bool take_option(const Cli *cli, int id, const char *value, Options *o) {
   return true;
 }
 
-static bool finish_options(const Cli *cli, Options *o) {
+static bool finish_options(Cli *cli, Options *o) {
   char **files;
   if (cli_positionals(cli, &files) != 1) return cli_error(cli, "give one binary to run");
   if (o->npurt.mode == NPURT_FAST && (o->report || o->trace))
@@ -229,13 +237,13 @@ int main(int argc, char **argv) {
   while (ok && (id = cli_next(cli, &value)) != CLI_END && id != CLI_DONE)
     ok = id != CLI_ERROR && take_option(cli, id, value, &o);
   if (ok && id == CLI_END) {
-    DiagEngine *diag = cli_diag_new();
-    ok = finish_options(cli, &o) && run(&o, diag);
-    diag_free(diag);
+    o.cli = cli;
+    ok = finish_options(cli, &o) && run(&o, cli_diag(cli));
   }
   cli_list_free(&o.inputs);
   cli_list_free(&o.outputs);
   cli_list_free(&o.args);
+  CliStatus status = cli_status(cli, ok);
   cli_free(cli);
-  return ok ? 0 : 1;
+  return status;
 }

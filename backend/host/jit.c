@@ -111,7 +111,7 @@ bool host_jit_compile(HostJit *j, DiagEngine *diag, SrcLoc loc) {
 #ifndef NDEBUG
   char *why = NULL;
   bool broken = LLVMVerifyModule(j->gen.mod, LLVMReturnStatusAction, &why);
-  if (broken) diag_error(diag, loc, "E-host-llvm", "internal error, wrong LLVM IR: %s", why);
+  if (broken) diag_error(diag, loc, "E-internal", "wrong LLVM IR: %s", why);
   LLVMDisposeMessage(why);
   if (broken) return false;
 #endif

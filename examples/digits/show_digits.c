@@ -127,7 +127,7 @@ static bool run(const char *binary, const char *test, DiagEngine *diag) {
 int main(int argc, char **argv) {
   if (argc != 3) {
     fprintf(stderr, "usage: show_digits MODEL.bin TEST.safetensors\n");
-    return 1;
+    return 2;
   }
   DiagEngine *diag = diag_new();
   bool ok = run(argv[1], argv[2], diag);

@@ -29,10 +29,10 @@ for tool in npucc npu-opt npu-as npu-objdump npusim; do
   has "usage: $tool" out
   ok $tool --version
   has "$tool " out
-  bad "unknown option '--hlep'; did you mean '--help'?" $tool --hlep
-  bad "unknown option '-Z'" $tool -Z
-  bad "give one" $tool
-  bad "give one" $tool a b
+  misused "unknown option '--hlep'; did you mean '--help'?" $tool --hlep
+  misused "unknown option '-Z'" $tool -Z
+  misused "give one" $tool
+  misused "give one" $tool a b
 done
 bad "standard output" bash -c "npucc two.mdl --emit graph >/dev/full"
 bad "standard output" bash -c "npucc --help >/dev/full"
@@ -46,15 +46,15 @@ ok npucc two.mdl
 same two.bin two.bin
 bad "nothing.mdl" npucc nothing.mdl -o x.bin
 bad "/nonexistent/x.bin" npucc two.mdl -o /nonexistent/x.bin
-bad "unknown option '--emti'; did you mean '--emit'?" npucc --emti graph two.mdl
-bad "--emit knows graph" npucc --emit tree two.mdl
+misused "unknown option '--emti'; did you mean '--emit'?" npucc --emti graph two.mdl
+misused "--emit knows graph" npucc --emit tree two.mdl
 cp two.mdl source.mdl
 bad "would overwrite the file that is read" npucc source.mdl -o ./source.mdl
 bad "--reproducer './source.mdl' would overwrite" npucc source.mdl --passes=tile --reproducer ./source.mdl
 bad "--reproducer 'source.mdl' would overwrite" npu-opt source.mdl --passes=tile --reproducer source.mdl
 same two.mdl source.mdl
-bad "-O wants an integer from 0 to 2" npucc -O3 two.mdl
-bad "-D wants NAME=VALUE" npucc -D N two.mdl
+misused "-O wants an integer from 0 to 2" npucc -O3 two.mdl
+misused "-D wants NAME=VALUE" npucc -D N two.mdl
 bad "-D N=many: this parameter is an integer" npucc -D N=many two.mdl
 cat >kinds.mdl <<'END'
 model m(x: f32[2]) -> (y: f32[2]) with gain = 1.5, plus = true, of = "a" {
@@ -68,23 +68,23 @@ has "value = 2.5" out
 has "mul %x" out
 has "neg" out
 bad "this parameter is a boolean" npucc kinds.mdl -D plus=maybe
-bad "did you mean 'fuse'" npucc --print-after fsue two.mdl
-bad "did you mean" npucc --passes=canonicalise two.mdl
-bad "nothing to calibrate" npucc --no-quantize --calibrate random two.mdl
+misused "did you mean 'fuse'" npucc --print-after fsue two.mdl
+misused "did you mean" npucc --passes=canonicalise two.mdl
+misused "nothing to calibrate" npucc --no-quantize --calibrate random two.mdl
 bad "cannot open tensor file 'c.npz'" npucc --calibrate c.npz two.mdl
 bad "E-machine" npucc --machine nowhere two.mdl -o x.bin
-bad "belong to --reference" npucc --input x.npy two.mdl
-bad "--passes names the passes and -O chooses them" npucc --passes=lower -O1 two.mdl
-bad "--reference is float or compiled" npucc --reference=exact two.mdl
+misused "belong to --reference" npucc --input x.npy two.mdl
+misused "--passes names the passes and -O chooses them" npucc --passes=lower -O1 two.mdl
+misused "--reference is float or compiled" npucc --reference=exact two.mdl
 for option in --passes=fuse "--stop-after 1" --stats --time-passes --print-after-all "--calibrate random"; do
   # shellcheck disable=SC2086
-  bad "belong to --reference=compiled" npucc two.mdl --reference --random 1 $option
+  misused "belong to --reference=compiled" npucc two.mdl --reference --random 1 $option
 done
-bad "--manual takes no model" npucc --manual two.mdl
+misused "--manual takes no model" npucc --manual two.mdl
 printf 'ONNX\0\1' >model.onnx
 bad "model.onnx: error: this is not text" npucc model.onnx -o x.bin
 [ "$(grep -c error err)" = 1 ] || fail "one error is enough for a file that is not text"
-bad "is IR text" npucc -D N=2 two.ir
+misused "is IR text" npucc -D N=2 two.ir
 absent x.bin
 for what in graph nest program asm dot; do ok npucc two.mdl --emit $what && [ -s out ] || fail "--emit $what is empty"; done
 for level in 0 1 2; do ok npucc two.mdl -O$level -o o$level.bin; done
@@ -119,7 +119,7 @@ bad "works on the nest level" npu-opt --passes=tile --machine cloud --reproducer
 has "--machine 'cloud' 're pro.ir'" "re pro.ir"
 bad "works on the nest level" bash -c "$(head -n 1 're pro.ir' | cut -c4-)"
 same graph.ir again.ir
-bad "--list-passes takes no file" npu-opt --list-passes graph.ir
+misused "--list-passes takes no file" npu-opt --list-passes graph.ir
 bad "error" npu-opt two.s
 printf 'func @broken(' >broken.ir
 bad "broken.ir:1:" npu-opt broken.ir
@@ -167,10 +167,10 @@ bad "declared f32[4]" npusim two.bin --input k=x10.npy --input x=x10.npy
 bad "cannot open tensor file 'none.npy'" npusim two.bin --input x=none.npy --random 1
 bad "has no tensor 'q'" npusim two.bin --input x=y1.safetensors:q --random 1
 bad "convert it to an integer type" bash -c "npucc int.mdl -o int.bin && npusim int.bin --input k.npy"
-bad "unknown mode 'slow'" npusim --mode slow two.bin
-bad "measures no time" npusim --mode fast --report two.bin
-bad "--arg wants NUMBER=VALUE" npusim two.bin --arg x --random 1
-bad "with a number below 64" npusim two.bin --arg 64=1 --random 1
+misused "unknown mode 'slow'" npusim --mode slow two.bin
+misused "measures no time" npusim --mode fast --report two.bin
+misused "--arg wants NUMBER=VALUE" npusim two.bin --arg x --random 1
+misused "with a number below 64" npusim two.bin --arg 64=1 --random 1
 bad "E-machine" npusim two.bin --machine cloud --random 1
 absent z.npy z.txt
 
@@ -216,7 +216,7 @@ absent none.bin
 ok npucc product.mdl --emit program --elide-data 8 -o elided.ir
 has "elided>" elided.ir
 bad "print it without --elide-data" npu-opt elided.ir
-bad "elide-data" npucc product.mdl --emit program --elide-data 0
+misused "elide-data" npucc product.mdl --emit program --elide-data 0
 
 # Outputs in one file, tensors chosen by name, states of files.
 ok npusim two.bin --input x=x10.npy --input k=k.npy --output all.npz
@@ -240,5 +240,25 @@ ok npucc inf.mdl --no-quantize -o inf.bin
 ok npucc inf.mdl --reference --random 1 --output inf.npy
 ok npusim inf.bin --input x=inf.npy --output still.npy
 cmp inf.npy still.npy || fail "an infinity did not come through"
+
+# ---- how commands end, beyond success, 1 and 2
+cat >nine.mdl <<'END'
+model nine(x: f32[1]) -> (y: s32[1]) { return cast(x * 0 + 9, s32) }
+END
+cat >pick.mdl <<'END'
+model pick(x: f32[3], i: s32[1]) -> (y: f32[1]) { return gather(x, i) }
+END
+ok npucc nine.mdl --reference --random 1 --output nine.npy
+ok npucc pick.mdl -o pick.bin
+for mode in fast timed check; do trapped "outside 0..2" npusim pick.bin --mode $mode --random 1 --input i=nine.npy --output y=picked.npy; done
+absent picked.npy
+trapped "limit" npusim two.bin --random 1 --max-instructions 3
+# A crash, here a signal from outside, is an internal error.
+ends 70 "npucc: internal error" bash -c 'npucc - < <(sleep 2) & sleep 0.5; kill -ABRT $!; wait $!'
+for tool in npucc npu-opt npu-as npu-objdump npusim; do
+  ok $tool --help
+  for status in "0  success" "1  an error in what was given" "2  wrong usage" "70  an internal error"; do has "  $status" out; done
+done
+has "   3  the simulated program" out
 
 exit $failed

@@ -20,19 +20,24 @@ ok() {
   }
 }
 
-# bad TEXT COMMAND...: must exit 1, with TEXT on standard error and nothing on standard output.
-bad() {
-  local text=$1 code
-  shift
+# ends STATUS TEXT COMMAND...: must exit with STATUS, with TEXT on standard error and nothing on standard output.
+ends() {
+  local status=$1 text=$2 code
+  shift 2
   "$@" >out 2>err
   code=$?
-  [ $code = 1 ] || fail "$*: exit code $code, not 1"
+  [ $code = "$status" ] || fail "$*: exit status $code, not $status"
   grep -qF -- "$text" err || {
     fail "$*: no '$text' in:"
     cat err >&2
   }
   [ ! -s out ] || fail "$*: wrote to standard output"
 }
+
+# What was given is wrong; the command is; the simulated program is.
+bad() { ends 1 "$@"; }
+misused() { ends 2 "$@"; }
+trapped() { ends 3 "$@"; }
 
 # has TEXT FILE
 has() {

@@ -230,7 +230,7 @@ static void test_failures(void **state) {
   assert_string_equal(traced(t), ""); /* nothing runs after a failure */
   assert_int_equal(diag_errors(t->diag), 1);
   assert_false(run(t, "silent"));
-  assert_true(reported(t, "E-pass", "pass `silent` failed on @f without saying why"));
+  assert_true(reported(t, "E-internal", "pass `silent` failed on @f without saying why"));
 }
 
 static void test_verify_each(void **state) {
@@ -326,7 +326,7 @@ static void test_times_and_statistics(void **state) {
 static void test_registration(void **state) {
   Fixture *t = *state;
   assert_false(pass_manager_register(t->pm, &pass_a));
-  assert_true(reported(t, "E-pass", "`first` cannot be registered: the name is taken"));
+  assert_true(reported(t, "E-plugin", "`first` cannot be registered: the name is taken"));
   Pass p = pass_a;
   p.name = "other";
   p.abi++;
