@@ -9,6 +9,7 @@
 
 #define IR_MAX_RESULTS 64           /* of an op whose types are inferred */
 #define IR_MAX_ELEMENTS (1ll << 40) /* of a tensor */
+#define IR_MAX_INDEX (1ll << 31)    /* of an axis whose positions are computed with, in s32 */
 
 /* Everything interned hangs in tables keyed by the bytes that define it; entries live in the arena.
  */

@@ -86,7 +86,11 @@ bool shape_reduce_same(Shape *s) {
 
 bool shape_argmax(Shape *s) {
   int axis;
-  return need_axis(s, "axis", s->x[0]->rank, &axis) && result_reduced(s, 1u << axis, DT_S32);
+  if (!need_axis(s, "axis", s->x[0]->rank, &axis)) return false;
+  if (s->x[0]->shape[axis] > IR_MAX_INDEX)
+    return shape_fail(s, "E-shape", "axis %d has %lld elements, and an s32 index counts %lld", axis,
+                      (long long)s->x[0]->shape[axis], (long long)IR_MAX_INDEX);
+  return result_reduced(s, 1u << axis, DT_S32);
 }
 
 bool shape_float_axis(Shape *s) {

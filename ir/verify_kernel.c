@@ -181,6 +181,9 @@ static void check_body_op(Verifier *v, const IrOp *op, const IrKernel *k) {
     if (dim < 0 || dim >= k->ndims)
       verify_fail(v, op, "E-kernel", "dim = %lld is not a dimension of the kernel; it has %d",
                   (long long)dim, k->ndims);
+    else if (k->extent[dim] > IR_MAX_INDEX)
+      verify_fail(v, op, "E-kernel", "dimension %s has more positions than s32 has numbers",
+                  k->name[dim]);
   }
   if (op->kind != IR_OP_REDUCE) return;
   int64_t over[IR_MAX_DIMS];

@@ -11,13 +11,6 @@ enum {
   KIND_V = 1 << DESC_VECTOR
 };
 
-enum {
-#define FIELD(e, name, kinds, type, count, doc) FIELD_##e, FIELD_END_##e = FIELD_##e + (count)-1,
-#include "isa/descfields.def"
-#undef FIELD
-  NFIELDS
-};
-
 static const struct {
   const char *name;
   unsigned kinds;
@@ -30,7 +23,7 @@ static const struct {
 #define M KIND_M
 #define V KIND_V
 #define FIELD(e, name, kinds, type, count, doc)                                                    \
-  {name, kinds, FIELD_##e, count, sizeof(type), (type)-1 < (type)1, doc},
+  {name, kinds, ISA_FIELD_##e, count, sizeof(type), (type)-1 < (type)1, doc},
 #include "isa/descfields.def"
 #undef FIELD
 #undef D
@@ -41,48 +34,62 @@ static const struct {
 
 /* Where a field lives, per kind; the record's layout is the struct. */
 static uint16_t row_offset(unsigned row, IsaDescKind kind) {
-  static const uint16_t dma[][2] = {{FIELD_DRAM, offsetof(IsaDesc, dma.dram)},
-                                    {FIELD_SPM, offsetof(IsaDesc, dma.spm)},
-                                    {FIELD_SIZE, offsetof(IsaDesc, dma.size)},
-                                    {FIELD_DSTRIDE, offsetof(IsaDesc, dma.dstride)},
-                                    {FIELD_SSTRIDE, offsetof(IsaDesc, dma.sstride)},
-                                    {FIELD_COORD, offsetof(IsaDesc, dma.coord)},
-                                    {FIELD_EXTENT, offsetof(IsaDesc, dma.extent)},
-                                    {FIELD_FILL, offsetof(IsaDesc, dma.fill)},
-                                    {FIELD_INDEX, offsetof(IsaDesc, dma.index)},
-                                    {NFIELDS, 0}};
-  static const uint16_t plane[][2] = {
-      {FIELD_SPM, offsetof(IsaDesc, plane.spm)},         {FIELD_KCOUNT, offsetof(IsaDesc, plane.k)},
-      {FIELD_KSTRIDE, offsetof(IsaDesc, plane.kstride)}, {FIELD_NCOUNT, offsetof(IsaDesc, plane.n)},
-      {FIELD_NSTRIDE, offsetof(IsaDesc, plane.nstride)}, {NFIELDS, 0}};
-  static const uint16_t mrows[][2] = {
-      {FIELD_SPM, offsetof(IsaDesc, rows.spm)},         {FIELD_KCOUNT, offsetof(IsaDesc, rows.k)},
-      {FIELD_KSTRIDE, offsetof(IsaDesc, rows.kstride)}, {FIELD_MCOUNT, offsetof(IsaDesc, rows.m)},
-      {FIELD_MSTRIDE, offsetof(IsaDesc, rows.mstride)}, {FIELD_ACC, offsetof(IsaDesc, rows.acc)},
-      {FIELD_ASTRIDE, offsetof(IsaDesc, rows.astride)}, {NFIELDS, 0}};
+  static const uint16_t dma[][2] = {{ISA_FIELD_DRAM, offsetof(IsaDesc, dma.dram)},
+                                    {ISA_FIELD_SPM, offsetof(IsaDesc, dma.spm)},
+                                    {ISA_FIELD_SIZE, offsetof(IsaDesc, dma.size)},
+                                    {ISA_FIELD_DSTRIDE, offsetof(IsaDesc, dma.dstride)},
+                                    {ISA_FIELD_SSTRIDE, offsetof(IsaDesc, dma.sstride)},
+                                    {ISA_FIELD_COORD, offsetof(IsaDesc, dma.coord)},
+                                    {ISA_FIELD_EXTENT, offsetof(IsaDesc, dma.extent)},
+                                    {ISA_FIELD_FILL, offsetof(IsaDesc, dma.fill)},
+                                    {ISA_FIELD_INDEX, offsetof(IsaDesc, dma.index)},
+                                    {ISA_FIELDS, 0}};
+  static const uint16_t plane[][2] = {{ISA_FIELD_SPM, offsetof(IsaDesc, plane.spm)},
+                                      {ISA_FIELD_KCOUNT, offsetof(IsaDesc, plane.k)},
+                                      {ISA_FIELD_KSTRIDE, offsetof(IsaDesc, plane.kstride)},
+                                      {ISA_FIELD_NCOUNT, offsetof(IsaDesc, plane.n)},
+                                      {ISA_FIELD_NSTRIDE, offsetof(IsaDesc, plane.nstride)},
+                                      {ISA_FIELDS, 0}};
+  static const uint16_t mrows[][2] = {{ISA_FIELD_SPM, offsetof(IsaDesc, rows.spm)},
+                                      {ISA_FIELD_KCOUNT, offsetof(IsaDesc, rows.k)},
+                                      {ISA_FIELD_KSTRIDE, offsetof(IsaDesc, rows.kstride)},
+                                      {ISA_FIELD_MCOUNT, offsetof(IsaDesc, rows.m)},
+                                      {ISA_FIELD_MSTRIDE, offsetof(IsaDesc, rows.mstride)},
+                                      {ISA_FIELD_ACC, offsetof(IsaDesc, rows.acc)},
+                                      {ISA_FIELD_ASTRIDE, offsetof(IsaDesc, rows.astride)},
+                                      {ISA_FIELDS, 0}};
   const uint16_t(*t)[2] = kind == DESC_DMA ? dma : kind == DESC_PLANE ? plane : mrows;
-  for (; (*t)[0] != NFIELDS; t++)
+  for (; (*t)[0] != ISA_FIELDS; t++)
     if ((*t)[0] == rows[row].first) return (*t)[1];
   return 0;
 }
 
 static uint16_t vector_offset(unsigned first, unsigned element) {
   size_t s = sizeof(((IsaDesc *)0)->vec.stream[0]);
-  if (first == FIELD_BASE) return (uint16_t)(offsetof(IsaDesc, vec.stream[0].base) + s * element);
-  if (first == FIELD_STRIDE)
+  if (first == ISA_FIELD_BASE)
+    return (uint16_t)(offsetof(IsaDesc, vec.stream[0].base) + s * element);
+  if (first == ISA_FIELD_STRIDE)
     return (uint16_t)(offsetof(IsaDesc, vec.stream[0].stride) + s * (element / 5) +
                       4 * (element % 5));
   return (uint16_t)(offsetof(IsaDesc, vec.count) + 4 * element);
 }
 
 unsigned isa_field_count(void) {
-  return NFIELDS;
+  return ISA_FIELDS;
 }
 
+/* Rows lie in the order of their fields. */
 static unsigned row_of(unsigned field) {
-  for (unsigned r = 0; r < NPU_COUNTOF(rows); r++)
-    if (field >= rows[r].first && field < (unsigned)rows[r].first + rows[r].count) return r;
-  return NPU_COUNTOF(rows);
+  unsigned low = 0, high = NPU_COUNTOF(rows);
+  if (field >= ISA_FIELDS) return high;
+  while (high - low > 1) {
+    unsigned middle = (low + high) / 2;
+    if (field < rows[middle].first)
+      high = middle;
+    else
+      low = middle;
+  }
+  return low;
 }
 
 bool isa_field_info(unsigned field, IsaDescKind kind, IsaField *out) {
@@ -104,7 +111,7 @@ bool isa_field_info(unsigned field, IsaDescKind kind, IsaField *out) {
   return true;
 }
 
-bool isa_field_in_kind(uint8_t field, IsaDescKind kind) {
+bool isa_field_in_kind(unsigned field, IsaDescKind kind) {
   unsigned r = row_of(field);
   return r != NPU_COUNTOF(rows) && kind != DESC_NONE && kind <= DESC_VECTOR &&
          rows[r].kinds >> kind & 1;
@@ -126,15 +133,15 @@ bool isa_field_by_name(IsaDescKind kind, const char *name, uint8_t *out) {
   return false;
 }
 
-const char *isa_field_name(uint8_t field, char buf[24]) {
+const char *isa_field_name(unsigned field, char buf[24]) {
   unsigned r = row_of(field);
   if (r == NPU_COUNTOF(rows)) return "?";
   if (rows[r].count == 1) return rows[r].name;
-  snprintf(buf, 24, "%s.%u", rows[r].name, (unsigned)field - rows[r].first);
+  snprintf(buf, 24, "%s.%u", rows[r].name, field - rows[r].first);
   return buf;
 }
 
-int64_t isa_field_get(const IsaDesc *d, uint8_t field) {
+int64_t isa_field_get(const IsaDesc *d, unsigned field) {
   IsaField f;
   if (d->kind == DESC_NONE || d->kind > DESC_VECTOR || !isa_field_info(field, d->kind, &f))
     return 0;
@@ -149,7 +156,7 @@ int64_t isa_field_get(const IsaDesc *d, uint8_t field) {
   return f.is_signed ? (int64_t)(int32_t)v : (int64_t)v;
 }
 
-bool isa_field_set(IsaDesc *d, uint8_t field, int64_t value) {
+bool isa_field_set(IsaDesc *d, unsigned field, int64_t value) {
   IsaField f;
   if (d->kind == DESC_NONE || d->kind > DESC_VECTOR || !isa_field_info(field, d->kind, &f))
     return false;
@@ -204,13 +211,13 @@ static void canonical(const IsaDesc *d, IsaDesc *out) {
       out->vec.stream[s].dtype = d->vec.stream[s].dtype;
     }
   }
-  for (unsigned f = 0; f < NFIELDS; f++) {
-    if (!isa_field_in_kind((uint8_t)f, d->kind)) continue;
+  for (unsigned f = 0; f < ISA_FIELDS; f++) {
+    if (!isa_field_in_kind(f, d->kind)) continue;
     if (d->kind == DESC_VECTOR &&
-        ((f >= FIELD_BASE + (unsigned)d->nstreams && f <= FIELD_END_BASE) ||
-         f >= FIELD_STRIDE + 5u * d->nstreams))
+        ((f >= ISA_FIELD_BASE + (unsigned)d->nstreams && f <= ISA_FIELD_END_BASE) ||
+         f >= ISA_FIELD_STRIDE + 5u * d->nstreams))
       continue;
-    isa_field_set(out, (uint8_t)f, isa_field_get(d, (uint8_t)f));
+    isa_field_set(out, f, isa_field_get(d, f));
   }
 }
 
@@ -260,7 +267,10 @@ static bool product_within(const uint32_t *v, unsigned n, int64_t limit) {
 }
 
 bool isa_desc_check(const IsaDesc *d, const MachineDesc *m, const char **why) {
-  if (!wellformed(d, why)) return false;
+  return wellformed(d, why) && isa_desc_fits(d, m, why);
+}
+
+bool isa_desc_fits(const IsaDesc *d, const MachineDesc *m, const char **why) {
   const int64_t many = (int64_t)1 << 40;
   switch (d->kind) {
   case DESC_DMA:

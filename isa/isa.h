@@ -145,17 +145,28 @@ typedef struct {
 /* count[] order of vector loops */
 enum { VLOOP_O0, VLOOP_O1, VLOOP_R0, VLOOP_R1, VLOOP_V };
 
+/* Field numbers: element e of an array is ISA_FIELD_x + e, its last one ISA_FIELD_END_x. */
+typedef enum {
+#define FIELD(e, name, kinds, type, count, doc)                                                    \
+  ISA_FIELD_##e, ISA_FIELD_END_##e = ISA_FIELD_##e + (count)-1,
+#include "isa/descfields.def"
+#undef FIELD
+  ISA_FIELDS
+} IsaFieldNumber;
 /* Field number by name ("size.2", "base.0", "spm"); false when unknown or not of this kind. */
 bool isa_field_by_name(IsaDescKind kind, const char *name, uint8_t *out);
-const char *isa_field_name(uint8_t field, char buf[24]);
+const char *isa_field_name(unsigned field, char buf[24]);
 unsigned isa_field_count(void);
-bool isa_field_in_kind(uint8_t field, IsaDescKind kind);
-int64_t isa_field_get(const IsaDesc *d, uint8_t field);
-/* False when the value does not fit the field or the field is not of the descriptor's kind. */
-bool isa_field_set(IsaDesc *d, uint8_t field, int64_t value);
+bool isa_field_in_kind(unsigned field, IsaDescKind kind);
+int64_t isa_field_get(const IsaDesc *d, unsigned field);
+/* False when the value does not fit the field or the field is not of the descriptor's kind. The one
+ * way from a 64-bit number into a descriptor. */
+bool isa_field_set(IsaDesc *d, unsigned field, int64_t value);
 /* Machine-independent and machine-dependent rules (ranks, element sizes, K and N against the array,
  * dtypes). */
 bool isa_desc_check(const IsaDesc *d, const MachineDesc *m, const char **why);
+/* Of these, the rules on products of counts, for a descriptor that is well-formed. */
+bool isa_desc_fits(const IsaDesc *d, const MachineDesc *m, const char **why);
 
 /* ---- vector programs ---- */
 

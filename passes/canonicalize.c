@@ -33,6 +33,7 @@ static const struct {
     {simplify_transpose, "transposes merged"},
     {simplify_slice, "slices merged"},
     {simplify_no_move, "rearrangements without effect"},
+    {simplify_argmax, "searches among equals"},
     {expand, "ops expanded"},
     {absorb_transpose, "transposes made flags"},
     {absorb_batch_norm, "normalisations made weights"},

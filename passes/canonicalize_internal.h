@@ -8,8 +8,8 @@
  * itself; what becomes dead otherwise is left to dce. */
 typedef bool RewriteFn(IrOp *op);
 RewriteFn simplify_arith, simplify_cast, simplify_repeated; /* canonicalize_arith.c */
-RewriteFn simplify_reshape, sink_reshape, simplify_transpose, simplify_slice,
-    simplify_no_move;                                             /* canonicalize_move.c */
+RewriteFn simplify_reshape, sink_reshape, simplify_transpose, simplify_slice, simplify_no_move,
+    simplify_argmax;                                              /* canonicalize_move.c */
 RewriteFn absorb_transpose, absorb_batch_norm, expand_batch_norm; /* canonicalize_linear.c */
 
 /* op's one result is v from now on. */

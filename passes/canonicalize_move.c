@@ -105,3 +105,20 @@ bool simplify_no_move(IrOp *op) {
   if (op->noperands != 1 || op->nresults != 1) return false;
   return ir_operand(op, 0)->type == op->results[0].type && replace_with(op, ir_operand(op, 0));
 }
+
+/* Whether every element along an axis of x is one and the same. */
+static bool repeats(const IrValue *x, int axis) {
+  if (!ir_is(x->def, IR_OP_BROADCAST)) return false;
+  const IrType *from = ir_operand(x->def, 0)->type;
+  int behind = axis - (x->type->rank - from->rank);
+  return behind < 0 || from->shape[behind] == 1;
+}
+
+/* Of equal elements the first is the largest. */
+bool simplify_argmax(IrOp *op) {
+  if (op->kind != IR_OP_ARGMAX) return false;
+  const IrValue *x = ir_operand(op, 0);
+  if (!repeats(x, ir_axis(ir_get_int(op, "axis", -1), x->type->rank))) return false;
+  IrBuilder b = ir_builder_before(op);
+  return replace_with(op, ir_build_splat(&b, op->results[0].type, 0));
+}

@@ -14,10 +14,15 @@ void images_identity(DimImage *images) {
   }
 }
 
-static void add_operands(Nest *n, const IrOp *kernel, const DimImage *images, const bool *skip,
+static bool add_operands(Nest *n, const IrOp *kernel, const DimImage *images, const bool *skip,
                          int *number) {
-  for (int i = 0; i < kernel->noperands; i++)
-    if (!skip || !skip[i]) number[i] = nest_add_operand(n, kernel, i, images, number);
+  bool ok = true;
+  for (int i = 0; i < kernel->noperands && ok; i++) {
+    if (skip && skip[i]) continue;
+    number[i] = nest_add_operand(n, kernel, i, images, number);
+    ok = number[i] >= 0;
+  }
+  return ok;
 }
 
 /* Dimensions whose position the body reads: legalize makes an operand of each. */
@@ -43,8 +48,9 @@ IrOp *merge_kernels(const Merge *m) {
   Nest n = nest_begin(&at);
   nest_copy_dims(&n, m->base);
   int p_number[NEST_MAX_IO] = {0}, c_number[NEST_MAX_IO] = {0};
-  add_operands(&n, p, m->producer_dims, NULL, p_number);
-  add_operands(&n, c, m->consumer_dims, m->reads, c_number);
+  if (!add_operands(&n, p, m->producer_dims, NULL, p_number) ||
+      !add_operands(&n, c, m->consumer_dims, m->reads, c_number))
+    return NULL;
   nest_out(&n, m->type, &m->out_map);
   nest_open(&n);
   IrValue *args[NEST_MAX_IO] = {0}, *made[1], *yielded[1];

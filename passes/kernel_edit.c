@@ -115,21 +115,18 @@ void kernel_join_names(IrOp *kernel, const IrOp *first, const IrOp *second) {
 
 /* ---- writing ---- */
 
-static IrAffine affine_substitute(const IrAffine *a, const DimImage *images) {
-  IrAffine r = {.cst = a->cst, .index = a->index};
-  if (a->index >= 0) return r;
-  for (int d = 0; d < IR_MAX_DIMS; d++) {
+/* False when a number of the result leaves 64 bits. */
+static bool affine_substitute(const IrAffine *a, const DimImage *images, IrAffine *r) {
+  *r = (IrAffine){.cst = a->cst, .index = a->index};
+  for (int d = 0; d < IR_MAX_DIMS && a->index < 0; d++) {
+    int64_t t;
     if (a->coef[d] == 0) continue;
-    for (int e = 0; e < IR_MAX_DIMS; e++) r.coef[e] += a->coef[d] * images[d].coef[e];
-    r.cst += a->coef[d] * images[d].cst;
+    for (int e = 0; e < IR_MAX_DIMS; e++)
+      if (!mul_i64(a->coef[d], images[d].coef[e], &t) || !add_i64(r->coef[e], t, &r->coef[e]))
+        return false;
+    if (!mul_i64(a->coef[d], images[d].cst, &t) || !add_i64(r->cst, t, &r->cst)) return false;
   }
-  return r;
-}
-
-static IrMap map_substitute(const IrMap *map, const DimImage *images) {
-  IrMap r = ir_map_zero(map->rank);
-  for (int i = 0; i < map->rank; i++) r.axis[i] = affine_substitute(&map->axis[i], images);
-  return r;
+  return true;
 }
 
 static bool same_map(const IrMap *a, const IrMap *b) {
@@ -144,9 +141,12 @@ static bool same_map(const IrMap *a, const IrMap *b) {
 
 int nest_add_operand(Nest *n, const IrOp *kernel, int operand, const DimImage *images,
                      const int *new_number) {
-  IrMap map = map_substitute(ir_kernel_in_map(kernel, operand), images);
-  for (int i = 0; i < map.rank; i++)
+  const IrMap *old = ir_kernel_in_map(kernel, operand);
+  IrMap map = ir_map_zero(old->rank);
+  for (int i = 0; i < map.rank; i++) {
+    if (!affine_substitute(&old->axis[i], images, &map.axis[i])) return -1;
     if (map.axis[i].index >= 0) map.axis[i].index = new_number[map.axis[i].index];
+  }
   const IrAttr *pad = kernel_pad_attr(kernel, operand);
   IrValue *v = ir_operand(kernel, operand);
   for (int i = 0; i < n->nin; i++)

@@ -41,8 +41,8 @@ void kernel_join_names(IrOp *kernel, const IrOp *first, const IrOp *second);
 /* ---- writing ---- */
 
 /* Adds operand `operand` of `kernel` to n, its map rewritten; the same read added before is shared.
- * Returns the operand number in n. new_number[i]: where kernel's operand i went (for indirect
- * axes). */
+ * Returns the operand number in n, or -1 when the map's numbers leave 64 bits. new_number[i]: where
+ * kernel's operand i went (for indirect axes). */
 int nest_add_operand(Nest *n, const IrOp *kernel, int operand, const DimImage *images,
                      const int *new_number);
 /* Copies kernel's body to n's. args[i] stands for operand i; yielded[] receives the scalars
@@ -52,7 +52,8 @@ void nest_copy_body(Nest *n, const IrOp *kernel, const DimImage *images, IrValue
 /* Dimensions of n from those of kernel, in order; extents of 1 are kept. */
 void nest_copy_dims(Nest *n, const IrOp *kernel);
 
-/* Same results from fewer body ops and operands: merges equal reads and scalars, drops casts there
- * and back, removes what no result needs. Returns the kernel, or the one that replaces it. */
+/* Same results from fewer body ops, operands and dimensions: merges equal reads and scalars, drops
+ * casts there and back and reductions of one and the same element, removes what no result needs.
+ * Returns the kernel, or the one that replaces it. */
 IrOp *kernel_simplify(IrOp *kernel);
 #endif

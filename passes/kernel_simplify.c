@@ -60,12 +60,53 @@ static bool drop_test(IrOp *op) {
   return true;
 }
 
-static bool simplify_body(IrBlock *body) {
+/* x added to itself n times, in x's type: one product. */
+static IrValue *multiple(IrBuilder *b, IrValue *x, const IrKernel *k, uint32_t dims) {
+  double n = 1;
+  uint32_t bits = 1;
+  for (int d = 0; d < k->ndims; d++)
+    if (dims >> d & 1) n *= (double)k->extent[d], bits *= (uint32_t)(k->extent[d] & UINT32_MAX);
+  int64_t wrapped = bits <= INT32_MAX ? (int64_t)bits : (int64_t)bits - (1ll << 32);
+  DType t = x->type->dtype;
+  return ir_build2(b, IR_OP_MUL, x, ir_build_scalar(b, t, t == DT_S32 ? (double)wrapped : n));
+}
+
+/* A reduction over dimensions its operand does not vary over meets the same element again and
+ * again: the largest of them is that element, their sum a multiple of it. */
+static bool shrink_reduce(IrOp *kernel, IrOp *op) {
+  int64_t over[IR_MAX_DIMS], left[IR_MAX_DIMS];
+  size_t nleft = 0;
+  if (op->kind != IR_OP_REDUCE) return false;
+  IrValue *x = ir_operand(op, 0);
+  uint32_t varies = ir_scalar_dims(kernel, x), same = 0;
+  int n = ir_get_ints(op, "over", over, IR_MAX_DIMS);
+  for (int i = 0; i < n; i++) {
+    if (varies >> over[i] & 1)
+      left[nleft++] = over[i];
+    else
+      same |= 1u << over[i];
+  }
+  bool sum = !strcmp(ir_get_str(op, "op", ""), "sum");
+  if (!same || (sum && x->type->dtype != DT_F32 && x->type->dtype != DT_S32)) return false;
+  IrKernel k;
+  ir_kernel_read(kernel, &k);
+  IrBuilder b = ir_builder_after(op);
+  if (nleft) {
+    IrAttrInit attrs[2] = {{"op", ir_attr(op, "op")}, {"over", ir_attr_ints(b.m, left, nleft)}};
+    x = ir_result(ir_build_typed(&b, IR_OP_REDUCE, 1, &x, 1, &x->type, 2, attrs), 0);
+  }
+  ir_replace_all_uses(&op->results[0], sum ? multiple(&b, x, &k, same) : x);
+  ir_op_erase(op);
+  return true;
+}
+
+static bool simplify_body(IrOp *kernel) {
+  IrBlock *body = kernel->region;
   bool changed = false;
   for (IrOp *op = body->first, *next; op; op = next) {
     next = op->next;
     if (op->kind == IR_OP_YIELD) continue;
-    changed |= drop_test(op) || drop_cast(op) || merge_equal(op);
+    changed |= drop_test(op) || drop_cast(op) || merge_equal(op) || shrink_reduce(kernel, op);
   }
   for (IrOp *op = body->last, *prev; op; op = prev) {
     prev = op->prev;
@@ -86,16 +127,43 @@ static bool has_spare_operand(const IrOp *kernel) {
   return false;
 }
 
+/* Dimensions some operand, result, position or reduction of the kernel runs along. */
+static uint32_t dims_needed(const IrOp *kernel) {
+  uint32_t dims = 0;
+  for (int i = 0; i < kernel->noperands; i++)
+    if (operand_needed(kernel, i)) dims |= ir_map_dims(ir_kernel_in_map(kernel, i));
+  for (int i = 0; i < kernel->nresults; i++) dims |= ir_map_dims(ir_kernel_out_map(kernel, i));
+  for (const IrOp *op = kernel->region->first; op; op = op->next) {
+    int64_t over[IR_MAX_DIMS];
+    int n = op->kind == IR_OP_REDUCE ? ir_get_ints(op, "over", over, IR_MAX_DIMS) : 0;
+    if (op->kind == IR_OP_INDEX) over[n++] = ir_get_int(op, "dim", 0);
+    for (int i = 0; i < n; i++) dims |= 1u << over[i];
+  }
+  return dims;
+}
+
+/* Gives n the needed dimensions of kernel; images: where each went. False when all are needed. */
+static bool keep_dims(Nest *n, const IrOp *kernel, DimImage images[IR_MAX_DIMS]) {
+  IrKernel k;
+  uint32_t needed = dims_needed(kernel);
+  ir_kernel_read(kernel, &k);
+  for (int d = 0; d < k.ndims; d++) {
+    if (!(needed >> d & 1)) continue;
+    images[d].coef[n->ndims] = 1;
+    n->names[n->ndims] = k.name[d];
+    n->extents[n->ndims++] = k.extent[d];
+  }
+  return n->ndims < k.ndims;
+}
+
 IrOp *kernel_simplify(IrOp *kernel) {
-  while (simplify_body(kernel->region)) {
+  while (simplify_body(kernel)) {
   }
   if (kernel->noperands > NEST_MAX_IO || kernel->nresults > NEST_MAX_IO) return kernel;
-  if (!has_spare_operand(kernel)) return kernel;
   IrBuilder at = ir_builder_before(kernel);
   Nest n = nest_begin(&at);
-  nest_copy_dims(&n, kernel);
   DimImage images[IR_MAX_DIMS] = {0};
-  for (int d = 0; d < IR_MAX_DIMS; d++) images[d].coef[d] = 1;
+  if (!keep_dims(&n, kernel, images) && !has_spare_operand(kernel)) return kernel;
   int number[NEST_MAX_IO] = {0};
   for (int i = 0; i < kernel->noperands; i++)
     if (operand_needed(kernel, i)) number[i] = nest_add_operand(&n, kernel, i, images, number);

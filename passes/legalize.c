@@ -138,8 +138,9 @@ const IrOp *legalize_missing(PassContext *pc, IrFunc *f) {
 /* ---- index ---- */
 
 /* The table 0, 1, 2, ... that every position of f is read from: as long as the longest dimension
- * asks for. NULL when no body asks. */
-static IrValue *iota_table(IrFunc *f) {
+ * asks for, NULL when no body asks. False, with an error, when the machine has no room for it. */
+static bool iota_table(PassContext *pc, IrFunc *f, IrValue **table) {
+  const IrOp *longest = NULL;
   int64_t n = 0;
   for (IrOp *k = f->body->first; k; k = k->next) {
     IrKernel info;
@@ -148,15 +149,25 @@ static IrValue *iota_table(IrFunc *f) {
     for (IrOp *op = k->region->first; op; op = op->next) {
       if (op->kind != IR_OP_INDEX) continue;
       int64_t extent = info.extent[ir_get_int(op, "dim", 0)];
-      n = extent > n ? extent : n;
+      if (extent > n) n = extent, longest = k;
     }
   }
-  if (n == 0) return NULL;
+  *table = NULL;
+  if (n == 0) return true;
+  if (n > pc->machine->dram_bytes / (int64_t)sizeof(int32_t) || n > INT32_MAX) {
+    diag_error(
+        pc->diag, longest->loc, "E-dram",
+        "a table of %lld positions does not fit the %lld bytes of DRAM of machine '%s'; look "
+        "for the position along a shorter axis, or in parts of it",
+        (long long)n, (long long)pc->machine->dram_bytes, pc->machine->name);
+    return false;
+  }
   IrBuilder b = ir_builder_before(f->body->first);
   void *bytes;
   const IrAttr *data = ir_attr_data_new(b.m, ir_type_tensor(b.m, DT_S32, 1, &n), &bytes);
   for (int64_t i = 0; i < n; i++) ((int32_t *)bytes)[i] = (int32_t)i;
-  return ir_build_constant(&b, data);
+  *table = ir_build_constant(&b, data);
+  return true;
 }
 
 /* Appends an operand with its map and pad to a kernel; the new block argument is returned. */
@@ -193,7 +204,8 @@ static void index_to_operand(PassContext *pc, IrOp *k, IrValue *table) {
 }
 
 static PassStatus run(PassContext *pc, IrFunc *f) {
-  IrValue *table = iota_table(f);
+  IrValue *table;
+  if (!iota_table(pc, f, &table)) return PASS_FAILED;
   for (IrOp *op = f->body->first; op && table; op = op->next)
     if (op->kind == IR_OP_KERNEL) index_to_operand(pc, op, table);
   own_storage(pc, f);

@@ -41,39 +41,48 @@ static void make_home(Writer *w, IrBuilder *b, int store, const char *space, int
   }
 }
 
-static void dma_home(Writer *w, IrBuilder *b, int store, double pad, IrValue *tensor) {
+static bool dma_home(Writer *w, IrBuilder *b, int store, double pad, IrValue *tensor,
+                     const char **why) {
   Home *h = &w->home[store];
   IsaDesc d;
   PAddrField addrs[3] = {
       {"dram", tensor, h->block.dram.cst}, {"spm", h->buffer, 0}, {"index", NULL, 0}};
-  sched_dma_desc(&h->block, w->ki.store[store].dtype, pad, &d);
+  if (!sched_dma_desc(&h->block, w->ki.store[store].dtype, pad, w->machine, &d, why)) return false;
   h->tensor = tensor;
   if (h->block.gather >= 0) addrs[2].base = w->home[h->block.gather].buffer;
   h->desc = prog_desc(b, &d, h->block.gather >= 0 ? 3 : 2, addrs);
+  return true;
 }
 
-static void make_homes(Writer *w, IrBuilder *b, const Places *places, const char **why) {
+static bool operand_home(Writer *w, IrBuilder *b, int i, const Places *places, const char **why) {
   KernelInfo *ki = &w->ki;
-  for (int i = 0; i < ki->nstores && !w->failed; i++) {
+  Home *h = &w->home[i];
+  double pad = 0;
+  if (!sched_operand_block(ki, &w->s, i, &h->block, why)) return false;
+  make_home(w, b, i, "spm", h->block.bytes, sched_operand_slots(ki, &w->s, i));
+  if (!ir_kernel_pad(ki->op, i, &pad)) pad = 0;
+  h->dma = load_queue(ki, i, &h->block);
+  if (h->block.gather >= 0) ki->store[h->block.gather].readers |= 1u << ENGINE_LD1;
+  return dma_home(w, b, i, pad, pipeline_place_of(places, ir_operand(ki->op, i)), why);
+}
+
+static bool make_homes(Writer *w, IrBuilder *b, const Places *places, const char **why) {
+  KernelInfo *ki = &w->ki;
+  for (int i = 0; i < ki->nstores; i++) {
     const Store *st = &ki->store[i];
     Home *h = &w->home[i];
-    double pad = 0;
     switch (st->kind) {
     case STORE_OPERAND:
-      w->failed = !sched_operand_block(ki, &w->s, st->index, &h->block, why);
-      make_home(w, b, i, "spm", h->block.bytes, sched_operand_slots(ki, &w->s, st->index));
-      if (!ir_kernel_pad(ki->op, st->index, &pad)) pad = 0;
-      h->dma = load_queue(ki, st->index, &h->block);
-      if (h->block.gather >= 0) ki->store[h->block.gather].readers |= 1u << ENGINE_LD1;
-      dma_home(w, b, i, pad, pipeline_place_of(places, ir_operand(ki->op, st->index)));
+      if (!operand_home(w, b, i, places, why)) return false;
       break;
     case STORE_RESULT:
-      w->failed = !sched_result_block(ki, &w->s, st->index, &h->block, why);
+      if (!sched_result_block(ki, &w->s, st->index, &h->block, why)) return false;
       make_home(w, b, i, "spm", h->block.bytes, sched_result_slots(ki, &w->s));
-      dma_home(w, b, i, 0, pipeline_place_of(places, &ki->op->results[st->index]));
+      if (!dma_home(w, b, i, 0, pipeline_place_of(places, &ki->op->results[st->index]), why))
+        return false;
       break;
     case STORE_STAGE:
-      sched_stage_block(ki, &w->s, i, &h->block);
+      if (!sched_stage_block(ki, &w->s, i, &h->block, why)) return false;
       make_home(w, b, i, "spm", h->block.bytes, 1);
       break;
     case STORE_ACC:
@@ -81,6 +90,18 @@ static void make_homes(Writer *w, IrBuilder *b, const Places *places, const char
       break;
     }
   }
+  return true;
+}
+
+/* The descriptors of the array's step, whose geometry is in w->mxu. */
+static bool make_product(Writer *w, IrBuilder *b, const char **why) {
+  IsaDesc plane, rows;
+  if (!sched_plane_desc(&w->ki, &w->mxu, w->machine, &plane, why) ||
+      !sched_rows_desc(&w->ki, &w->mxu, w->machine, &rows, why))
+    return false;
+  w->desc_w = prog_desc(b, &plane, 0, NULL);
+  w->desc_x = prog_desc(b, &rows, 0, NULL);
+  return true;
 }
 
 static bool make_steps(Writer *w, IrBuilder *b, const char **why) {
@@ -91,7 +112,7 @@ static bool make_steps(Writer *w, IrBuilder *b, const char **why) {
     PAddrField addrs[ISA_STREAMS];
     if (w->ki.step[i].mxu) continue;
     if (!sched_vec(&w->ki, &w->s, i, w->machine, v, why)) return false;
-    sched_vec_desc(&w->ki, v, &d);
+    if (!sched_vec_desc(&w->ki, v, w->machine, &d, why)) return false;
     int naddrs = 0;
     for (int k = 0; k < v->nstreams; k++) {
       const Home *h = &w->home[v->stream[k].store];
@@ -269,19 +290,12 @@ static bool write_kernel(PassContext *pc, IrOp *k, const Places *places, IrBuild
     w->ki.store[w->mxu.x].readers |= 1u << ENGINE_MXM;
     w->ki.store[w->mxu.w].readers |= 1u << ENGINE_MXW;
   }
-  make_homes(w, &b, places, &why);
-  if (w->failed || !make_steps(w, &b, &why)) {
+  if (!make_homes(w, &b, places, &why) || !make_steps(w, &b, &why) ||
+      (w->ki.mxu_step >= 0 && !make_product(w, &b, &why))) {
     diag_error(pc->diag, k->loc, "E-pipeline",
                "this operation cannot be written as a program: it needs %s",
                why ? why : "more than there is");
     return false;
-  }
-  if (w->ki.mxu_step >= 0) {
-    IsaDesc d;
-    sched_plane_desc(&w->ki, &w->mxu, &d);
-    w->desc_w = prog_desc(&b, &d, 0, NULL);
-    sched_rows_desc(&w->ki, &w->mxu, &d);
-    w->desc_x = prog_desc(&b, &d, 0, NULL);
   }
   w->zero = prog_reg(&b);
   INSN_(&b, "li", pv(w->zero), pi(0));

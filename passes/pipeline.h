@@ -95,7 +95,6 @@ typedef struct {
     Vec vec;
     IrValue *desc, *first, *again;
   } step[SCHED_MAX_STEPS];
-  bool failed;
 } Writer;
 
 /* Names of the places of one DMA queue: LD0, LD1 or ST. */

@@ -80,14 +80,12 @@ IrValue *prog_desc(IrBuilder *b, const IsaDesc *d, int naddrs, const PAddrField 
                            ir_attr_dtype(b->m, (DType)d->vec.stream[k].dtype)},
         4);
   for (unsigned f = 0; f < isa_field_count(); f++) {
-    if (!isa_field_in_kind((uint8_t)f, (IsaDescKind)d->kind)) continue;
-    int64_t v = isa_field_get(d, (uint8_t)f);
+    if (!isa_field_in_kind(f, (IsaDescKind)d->kind)) continue;
+    int64_t v = isa_field_get(d, f);
     if (v)
-      items[n++] =
-          ir_attr_array(b->m,
-                        (const IrAttr *[]){ir_attr_str(b->m, isa_field_name((uint8_t)f, name)),
-                                           ir_attr_int(b->m, v)},
-                        2);
+      items[n++] = ir_attr_array(
+          b->m,
+          (const IrAttr *[]){ir_attr_str(b->m, isa_field_name(f, name)), ir_attr_int(b->m, v)}, 2);
   }
   for (int i = 0; i < naddrs; i++) {
     operands[i] = addrs[i].base;

@@ -114,7 +114,8 @@ bool sched_result_block(const KernelInfo *ki, const Schedule *s, int result, Blo
                         const char **why);
 /* Stage values: dense over their dimensions, in dimension order, unless they live in a result
  * block. */
-void sched_stage_block(const KernelInfo *ki, const Schedule *s, int store, Block *out);
+bool sched_stage_block(const KernelInfo *ki, const Schedule *s, int store, Block *out,
+                       const char **why);
 
 /* The product of a kernel, cut for the array. Loops of one instruction are outermost first. */
 typedef struct {
@@ -199,11 +200,16 @@ int64_t sched_tiles(const KernelInfo *ki, const Schedule *s, int dim);
 int sched_depth(const KernelInfo *ki, const Schedule *s, uint32_t dims);
 uint32_t sched_operand_dims(const KernelInfo *ki, int operand);
 
-/* Descriptors with everything but addresses in place; a full tile at the tensor's start. */
-void sched_dma_desc(const Block *b, DType dtype, double pad, IsaDesc *out);
-void sched_plane_desc(const KernelInfo *ki, const Mxu *mx, IsaDesc *out);
-void sched_rows_desc(const KernelInfo *ki, const Mxu *mx, IsaDesc *out);
-void sched_vec_desc(const KernelInfo *ki, const Vec *v, IsaDesc *out);
+/* Descriptors with everything but addresses in place; a full tile at the tensor's start. False,
+ * with *why, when a number does not fit its field: smaller tiles may. */
+bool sched_dma_desc(const Block *b, DType dtype, double pad, const MachineDesc *m, IsaDesc *out,
+                    const char **why);
+bool sched_plane_desc(const KernelInfo *ki, const Mxu *mx, const MachineDesc *m, IsaDesc *out,
+                      const char **why);
+bool sched_rows_desc(const KernelInfo *ki, const Mxu *mx, const MachineDesc *m, IsaDesc *out,
+                     const char **why);
+bool sched_vec_desc(const KernelInfo *ki, const Vec *v, const MachineDesc *m, IsaDesc *out,
+                    const char **why);
 
 /* Vector programs already written for a kernel during a search, by shape. */
 typedef struct VprogCache {

@@ -1,6 +1,12 @@
 /* What schedules leave on and read from the IR. */
 #include "passes/sched.h"
+#include <limits.h>
 #include <string.h>
+
+/* What no int holds is out of every range that sched_valid allows. */
+static int to_int(int64_t v) {
+  return v < INT_MIN ? INT_MIN : v > INT_MAX ? INT_MAX : (int)v;
+}
 
 void sched_read(const IrOp *kernel, Schedule *s, bool *present) {
   int64_t order[IR_MAX_DIMS];
@@ -9,9 +15,9 @@ void sched_read(const IrOp *kernel, Schedule *s, bool *present) {
   ir_get_ints(kernel, "tile", s->tile, IR_MAX_DIMS);
   ir_get_ints(kernel, "block", s->block, IR_MAX_DIMS);
   s->norder = ir_get_ints(kernel, "order", order, IR_MAX_DIMS);
-  for (int i = 0; i < s->norder; i++) s->order[i] = (int)order[i];
-  s->slots = (int)ir_get_int(kernel, "slots", 1);
-  s->stream = (int)ir_get_int(kernel, "stream", 0);
+  for (int i = 0; i < s->norder; i++) s->order[i] = to_int(order[i]);
+  s->slots = to_int(ir_get_int(kernel, "slots", 1));
+  s->stream = to_int(ir_get_int(kernel, "stream", 0));
 }
 
 void sched_write(IrOp *kernel, const Schedule *s, int ndims) {

@@ -33,16 +33,26 @@ typedef struct {
   int rank; /* wanted place in SPM: higher is further in */
 } Axis;
 
-static IrAffine affine_scaled(const IrAffine *a, int64_t by) {
+/* Sums and products of a block's geometry; once one leaves 64 bits, *fits is false. */
+static int64_t times(int64_t a, int64_t b, bool *fits) {
+  int64_t r = 0;
+  *fits = mul_i64(a, b, &r) && *fits;
+  return r;
+}
+static void add_to(int64_t *sum, int64_t a, bool *fits) {
+  *fits = add_i64(*sum, a, sum) && *fits;
+}
+
+static IrAffine affine_scaled(const IrAffine *a, int64_t by, bool *fits) {
   IrAffine r = *a;
-  for (int d = 0; d < IR_MAX_DIMS; d++) r.coef[d] *= by;
-  r.cst *= by;
+  for (int d = 0; d < IR_MAX_DIMS; d++) r.coef[d] = times(r.coef[d], by, fits);
+  r.cst = times(r.cst, by, fits);
   return r;
 }
 
-static void affine_add(IrAffine *to, const IrAffine *a) {
-  for (int d = 0; d < IR_MAX_DIMS; d++) to->coef[d] += a->coef[d];
-  to->cst += a->cst;
+static void affine_add(IrAffine *to, const IrAffine *a, bool *fits) {
+  for (int d = 0; d < IR_MAX_DIMS; d++) add_to(&to->coef[d], a->coef[d], fits);
+  add_to(&to->cst, a->cst, fits);
 }
 
 static bool affine_is_constant(const IrAffine *a) {
@@ -65,44 +75,48 @@ static bool axis_strided(Axis *ax, const IrAffine *a, int64_t extent, int dim, i
   return true;
 }
 
-static void axis_affine(const KernelInfo *ki, const Schedule *s, const IrAffine *a, int64_t extent,
+static bool axis_affine(const KernelInfo *ki, const Schedule *s, const IrAffine *a, int64_t extent,
                         int64_t stride, Axis *ax, int64_t *offset) {
   int ndims = 0, dim = 0;
   int64_t lo = a->cst, hi = a->cst;
+  bool fits = true;
   ax->dstride = stride, ax->extent = extent, ax->len = 1;
   ax->coord.index = -1;
   for (int d = 0; d < ki->k.ndims; d++)
     if (a->coef[d]) ndims++, dim = d;
   int64_t reach = ndims == 1 ? sched_tiles(ki, s, dim) * sched_tile(ki, s, dim) : 0;
   if (ndims == 1 && axis_strided(ax, a, extent, dim, sched_tile(ki, s, dim), reach)) {
-    *offset += a->cst * stride;
-    ax->dstride = stride * a->coef[dim];
-    return;
+    add_to(offset, times(a->cst, stride, &fits), &fits);
+    ax->dstride = times(stride, a->coef[dim], &fits);
+    return fits;
   }
   ax->coord.cst = a->cst;
   for (int d = 0; d < ki->k.ndims; d++) {
-    int64_t c = a->coef[d], t = sched_tile(ki, s, d), span = sched_tiles(ki, s, d) * t - 1;
+    int64_t c = a->coef[d], t = sched_tile(ki, s, d), tiles = sched_tiles(ki, s, d);
     if (!c) continue;
-    ax->inner[d] = c;
-    ax->coord.coef[d] = sched_tiles(ki, s, d) > 1 ? c : 0;
-    ax->len += (c < 0 ? -c : c) * (t - 1);
-    if (c < 0)
-      ax->coord.cst += c * (t - 1), ax->first -= c * (t - 1), lo += c * span;
-    else
-      hi += c * span;
+    int64_t reaches = times(c, t - 1, &fits), span = times(c, tiles * t - 1, &fits);
+    if (t > 1) ax->inner[d] = c;
+    ax->coord.coef[d] = tiles > 1 ? c : 0;
+    add_to(&ax->len, c < 0 ? times(reaches, -1, &fits) : reaches, &fits);
+    add_to(c < 0 ? &lo : &hi, span, &fits);
+    if (c < 0) {
+      add_to(&ax->coord.cst, reaches, &fits);
+      add_to(&ax->first, times(reaches, -1, &fits), &fits);
+    }
   }
   ax->fill = lo < 0 || hi >= extent;
+  return fits;
 }
 
 /* Merges axis i with i+1 when the inner one is whole and both walk memory and scratchpad as one. */
-static bool axes_merge(Axis *ax, int *n, int i) {
+static bool axes_merge(Axis *ax, int *n, int i, bool *fits) {
   Axis *a = &ax[i], *b = &ax[i + 1];
   if (a->gather || b->gather || b->fill || b->len != b->extent || !affine_is_constant(&b->coord) ||
       b->coord.cst)
     return false;
   if (a->dstride != b->dstride * b->extent || a->sstride != b->sstride * b->len) return false;
-  a->coord = affine_scaled(&a->coord, b->extent);
-  a->len *= b->len, a->extent *= b->extent;
+  a->coord = affine_scaled(&a->coord, b->extent, fits);
+  a->len = times(a->len, b->len, fits), a->extent = times(a->extent, b->extent, fits);
   a->dstride = b->dstride, a->sstride = b->sstride;
   memmove(b, b + 1, sizeof *b * (size_t)(*n - i - 2));
   (*n)--;
@@ -110,14 +124,14 @@ static bool axes_merge(Axis *ax, int *n, int i) {
 }
 
 /* Folds an always-inside axis of length one into the address. */
-static void axes_fold(Axis *ax, int *n, int i, Block *b) {
-  IrAffine bytes = affine_scaled(&ax[i].coord, ax[i].dstride);
-  affine_add(&b->dram, &bytes);
+static void axes_fold(Axis *ax, int *n, int i, Block *b, bool *fits) {
+  IrAffine bytes = affine_scaled(&ax[i].coord, ax[i].dstride, fits);
+  affine_add(&b->dram, &bytes, fits);
   memmove(&ax[i], &ax[i + 1], sizeof *ax * (size_t)(*n - i - 1));
   (*n)--;
 }
 
-static void place_in_spm(Axis *ax, int n, int64_t elsize, int64_t *bytes) {
+static void place_in_spm(Axis *ax, int n, int64_t elsize, int64_t *bytes, bool *fits) {
   bool placed[IR_MAX_RANK] = {false};
   int64_t stride = elsize;
   for (int k = 0; k < n; k++) { /* innermost first: highest rank, then the last axis */
@@ -126,23 +140,31 @@ static void place_in_spm(Axis *ax, int n, int64_t elsize, int64_t *bytes) {
       if (!placed[i] && (best < 0 || ax[i].rank >= ax[best].rank)) best = i;
     placed[best] = true;
     ax[best].sstride = stride;
-    stride *= ax[best].len;
+    stride = times(stride, ax[best].len, fits);
   }
   *bytes = stride;
 }
 
+/* What no scratchpad holds is refused before anything is computed from it. */
+static bool is_block(int64_t bytes, bool fits, const char **why) {
+  *why = "a block larger than any scratchpad";
+  return fits && bytes <= (int64_t)UINT32_MAX + 1;
+}
+
 static bool finish_block(Axis *ax, int n, int64_t elsize, Block *b, const char **why) {
-  place_in_spm(ax, n, elsize, &b->bytes);
+  bool fits = true;
+  place_in_spm(ax, n, elsize, &b->bytes, &fits);
+  if (!is_block(b->bytes, fits, why)) return false;
   for (int i = 0; i < n; i++) {
     b->first += ax[i].first * ax[i].sstride;
     for (int d = 0; d < IR_MAX_DIMS; d++) b->dim_stride[d] += ax[i].inner[d] * ax[i].sstride;
   }
   for (int i = n - 1; i >= 0; i--)
     if (ax[i].len == 1 && !ax[i].fill && !ax[i].gather && affine_is_constant(&ax[i].coord))
-      axes_fold(ax, &n, i, b);
-  for (int i = n - 2; i >= 0; i--) axes_merge(ax, &n, i);
+      axes_fold(ax, &n, i, b, &fits);
+  for (int i = n - 2; i >= 0; i--) axes_merge(ax, &n, i, &fits);
   for (int i = n - 1; i >= 0 && n > 5; i--)
-    if (ax[i].len == 1 && !ax[i].fill && !ax[i].gather) axes_fold(ax, &n, i, b);
+    if (ax[i].len == 1 && !ax[i].fill && !ax[i].gather) axes_fold(ax, &n, i, b, &fits);
   if (n == 0)
     ax[n++] =
         (Axis){.len = 1, .dstride = elsize, .extent = 1, .sstride = elsize, .coord.index = -1};
@@ -155,12 +177,9 @@ static bool finish_block(Axis *ax, int n, int64_t elsize, Block *b, const char *
     b->len[i] = ax[i].len, b->dstride[i] = ax[i].dstride, b->sstride[i] = ax[i].sstride;
     b->extent[i] = ax[i].extent, b->coord[i] = ax[i].coord;
     b->fill = b->fill || ax[i].fill;
-    if (b->len[i] > UINT32_MAX || b->sstride[i] > INT32_MAX) {
-      *why = "a block larger than a descriptor can say";
-      return false;
-    }
   }
-  return true;
+  *why = "addresses of more than 64 bits";
+  return fits;
 }
 
 bool sched_contracts(const KernelInfo *ki, const IrAffine *a) {
@@ -228,7 +247,8 @@ static bool build_block(const KernelInfo *ki, const Schedule *s, const IrValue *
       if ((af->index >= 0) != (pass == 0)) continue;
       Axis *x = &ax[n++];
       if (af->index < 0) {
-        axis_affine(ki, s, af, t->shape[a], stride[a], x, &offset);
+        *why = "coordinates of more than 64 bits";
+        if (!axis_affine(ki, s, af, t->shape[a], stride[a], x, &offset)) return false;
         x->rank = operand >= 0 ? axis_place(ki, s, operand, af) : 0;
         continue;
       }
@@ -260,14 +280,19 @@ bool sched_result_block(const KernelInfo *ki, const Schedule *s, int result, Blo
                      why);
 }
 
-void sched_stage_block(const KernelInfo *ki, const Schedule *s, int store, Block *out) {
+bool sched_stage_block(const KernelInfo *ki, const Schedule *s, int store, Block *out,
+                       const char **why) {
   const Store *st = &ki->store[store];
-  int64_t stride = (int64_t)dtype_size(st->dtype);
+  bool fits = true;
   memset(out, 0, sizeof *out);
   out->gather = -1;
+  out->bytes = (int64_t)dtype_size(st->dtype);
   for (int d = ki->k.ndims - 1; d >= 0; d--)
-    if (st->dims >> d & 1) out->dim_stride[d] = stride, stride *= sched_tile(ki, s, d);
-  out->bytes = stride;
+    if (st->dims >> d & 1) {
+      out->dim_stride[d] = out->bytes;
+      out->bytes = times(out->bytes, sched_tile(ki, s, d), &fits);
+    }
+  return is_block(out->bytes, fits, why);
 }
 
 void sched_acc_block(const Mxu *mx, const MachineDesc *m, Block *out) {

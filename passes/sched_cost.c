@@ -5,64 +5,85 @@
 #include <math.h>
 #include <string.h>
 
-void sched_dma_desc(const Block *b, DType dtype, double pad, IsaDesc *d) {
-  uint8_t bits[8] = {0};
+/* A descriptor while its fields are written: each through the table of fields, by its type. */
+typedef struct {
+  IsaDesc *d;
+  bool fits;
+} Fields;
+
+static Fields fields_of(IsaDesc *d, IsaDescKind kind) {
   memset(d, 0, sizeof *d);
-  d->kind = DESC_DMA;
+  d->kind = (uint8_t)kind;
+  return (Fields){d, true};
+}
+static void put(Fields *f, unsigned field, int64_t v) {
+  f->fits = isa_field_set(f->d, field, v) && f->fits;
+}
+static bool finished(const Fields *f, const MachineDesc *m, const char **why) {
+  *why = "a number that no field of a descriptor holds";
+  return f->fits && isa_desc_fits(f->d, m, why);
+}
+
+bool sched_dma_desc(const Block *b, DType dtype, double pad, const MachineDesc *m, IsaDesc *d,
+                    const char **why) {
+  uint8_t bits[8] = {0};
+  Fields f = fields_of(d, DESC_DMA);
   d->rank = (uint8_t)b->rank;
   d->elsize = (uint8_t)dtype_size(dtype);
   dtype_set(dtype, bits, 0, pad);
   memcpy(&d->dma.fill, bits, sizeof d->dma.fill);
-  for (int i = 0; i < b->rank; i++) {
-    d->dma.size[i] = (uint32_t)b->len[i];
-    d->dma.dstride[i] = b->dstride[i];
-    d->dma.sstride[i] = (int32_t)b->sstride[i];
-    d->dma.extent[i] = b->extent[i];
-    d->dma.coord[i] = b->coord[i].cst;
+  for (unsigned i = 0; i < (unsigned)b->rank; i++) {
+    put(&f, ISA_FIELD_SIZE + i, b->len[i]);
+    put(&f, ISA_FIELD_DSTRIDE + i, b->dstride[i]);
+    put(&f, ISA_FIELD_SSTRIDE + i, b->sstride[i]);
+    put(&f, ISA_FIELD_EXTENT + i, b->extent[i]);
+    put(&f, ISA_FIELD_COORD + i, b->coord[i].cst);
   }
+  return finished(&f, m, why);
 }
 
-void sched_plane_desc(const KernelInfo *ki, const Mxu *mx, IsaDesc *d) {
-  memset(d, 0, sizeof *d);
-  d->kind = DESC_PLANE;
+bool sched_plane_desc(const KernelInfo *ki, const Mxu *mx, const MachineDesc *m, IsaDesc *d,
+                      const char **why) {
+  Fields f = fields_of(d, DESC_PLANE);
   d->dtype = (uint8_t)ki->store[mx->w].dtype;
-  for (int i = 0; i < 3; i++) d->plane.k[i] = 1;
-  for (int i = 0; i < mx->nk; i++) {
-    d->plane.k[3 - mx->nk + i] = (uint32_t)mx->k[i].len;
-    d->plane.kstride[3 - mx->nk + i] = (int32_t)mx->k[i].w;
+  for (int i = 0; i < 3; i++) {
+    const int at = i - (3 - mx->nk);
+    put(&f, ISA_FIELD_KCOUNT + (unsigned)i, at < 0 ? 1 : mx->k[at].len);
+    put(&f, ISA_FIELD_KSTRIDE + (unsigned)i, at < 0 ? 0 : mx->k[at].w);
   }
-  d->plane.n = (uint32_t)mx->nb;
-  d->plane.nstride = (int32_t)mx->nstride;
+  put(&f, ISA_FIELD_NCOUNT, mx->nb);
+  put(&f, ISA_FIELD_NSTRIDE, mx->nstride);
+  return finished(&f, m, why);
 }
 
-void sched_rows_desc(const KernelInfo *ki, const Mxu *mx, IsaDesc *d) {
-  memset(d, 0, sizeof *d);
-  d->kind = DESC_ROWS;
+bool sched_rows_desc(const KernelInfo *ki, const Mxu *mx, const MachineDesc *m, IsaDesc *d,
+                     const char **why) {
+  Fields f = fields_of(d, DESC_ROWS);
   d->dtype = (uint8_t)ki->store[mx->x].dtype;
   d->wdtype = (uint8_t)ki->store[mx->w].dtype;
-  for (int i = 0; i < 3; i++) d->rows.k[i] = d->rows.m[i] = 1;
-  for (int i = 0; i < mx->nk; i++) {
-    d->rows.k[3 - mx->nk + i] = (uint32_t)mx->k[i].len;
-    d->rows.kstride[3 - mx->nk + i] = (int32_t)mx->k[i].x;
+  for (int i = 0; i < 3; i++) {
+    const int k = i - (3 - mx->nk), row = i - (3 - mx->nm);
+    put(&f, ISA_FIELD_KCOUNT + (unsigned)i, k < 0 ? 1 : mx->k[k].len);
+    put(&f, ISA_FIELD_KSTRIDE + (unsigned)i, k < 0 ? 0 : mx->k[k].x);
+    put(&f, ISA_FIELD_MCOUNT + (unsigned)i, row < 0 ? 1 : mx->m[row].len);
+    put(&f, ISA_FIELD_MSTRIDE + (unsigned)i, row < 0 ? 0 : mx->m[row].x);
+    put(&f, ISA_FIELD_ASTRIDE + (unsigned)i, row < 0 ? 0 : mx->m[row].acc);
   }
-  for (int i = 0; i < mx->nm; i++) {
-    d->rows.m[3 - mx->nm + i] = (uint32_t)mx->m[i].len;
-    d->rows.mstride[3 - mx->nm + i] = (int32_t)mx->m[i].x;
-    d->rows.astride[3 - mx->nm + i] = (int32_t)mx->m[i].acc;
-  }
+  return finished(&f, m, why);
 }
 
-void sched_vec_desc(const KernelInfo *ki, const Vec *v, IsaDesc *d) {
-  memset(d, 0, sizeof *d);
-  d->kind = DESC_VECTOR;
+bool sched_vec_desc(const KernelInfo *ki, const Vec *v, const MachineDesc *m, IsaDesc *d,
+                    const char **why) {
+  Fields f = fields_of(d, DESC_VECTOR);
   d->nstreams = (uint8_t)v->nstreams;
-  for (int j = 0; j < 5; j++) d->vec.count[j] = (uint32_t)v->loop[j].len;
-  for (int k = 0; k < v->nstreams; k++) {
+  for (unsigned j = 0; j < 5; j++) put(&f, ISA_FIELD_COUNT + j, v->loop[j].len);
+  for (unsigned k = 0; k < (unsigned)v->nstreams; k++) {
     const Store *st = &ki->store[v->stream[k].store];
     d->vec.stream[k].space = st->kind == STORE_ACC ? SPACE_ACC : SPACE_SPM;
     d->vec.stream[k].dtype = (uint8_t)st->dtype;
-    for (int j = 0; j < 5; j++) d->vec.stream[k].stride[j] = (int32_t)v->loop[j].stride[k];
+    for (unsigned j = 0; j < 5; j++) put(&f, ISA_FIELD_STRIDE + 5 * k + j, v->loop[j].stride[k]);
   }
+  return finished(&f, m, why);
 }
 
 bool sched_in_gather(const KernelInfo *ki, int operand, bool *is_list) {
@@ -129,11 +150,12 @@ static double dram_cycles(const Pricing *pr, double bytes) {
 
 /* The descriptor of a transfer as most of them are: a box that moves is priced where it lies inside
  * its tensor, not at its first place, which may be in a border. */
-static void typical_desc(const Block *b, DType dtype, IsaDesc *d) {
-  sched_dma_desc(b, dtype, 0, d);
+static bool typical_desc(const Pricing *pr, const Block *b, DType dtype, IsaDesc *d) {
+  if (!sched_dma_desc(b, dtype, 0, pr->m, d, pr->why)) return false;
   for (int i = 0; i < b->rank; i++)
     for (int k = 0; k < IR_MAX_DIMS; k++)
       if (b->coord[i].coef[k]) d->dma.coord[i] = 0;
+  return true;
 }
 
 static bool price_operands(Pricing *pr) {
@@ -142,7 +164,7 @@ static bool price_operands(Pricing *pr) {
     IsaDesc d;
     uint32_t dims = sched_operand_dims(pr->ki, i);
     if (!sched_operand_block(pr->ki, pr->s, i, &b, pr->why)) return false;
-    typical_desc(&b, pr->ki->store[i].dtype, &d);
+    if (!typical_desc(pr, &b, pr->ki->store[i].dtype, &d)) return false;
     IsaInsn in = {.kind = b.gather >= 0 ? INSN_LD1_GATHER : b.fill ? INSN_LD0_FILL : INSN_LD0};
     IsaCost c = isa_cost(&in, &d, NULL, pr->m);
     double times = steps_to(pr->ki, pr->s, sched_depth(pr->ki, pr->s, dims)),
@@ -164,7 +186,7 @@ static bool price_results(Pricing *pr) {
     Block b;
     IsaDesc d;
     if (!sched_result_block(pr->ki, pr->s, r, &b, pr->why)) return false;
-    typical_desc(&b, pr->ki->op->results[r].type->dtype, &d);
+    if (!typical_desc(pr, &b, pr->ki->op->results[r].type->dtype, &d)) return false;
     IsaCost c = isa_cost(&(IsaInsn){.kind = b.fill ? INSN_ST_CLIP : INSN_ST}, &d, NULL, pr->m);
     int depth = sched_par_depth(pr->ki, pr->s);
     double times = steps_to(pr->ki, pr->s, depth), part = coverage(pr->ki, pr->s, pr->ki->par);
@@ -185,9 +207,9 @@ static bool price_mxu(Pricing *pr) {
   IsaDesc d;
   if (pr->ki->mxu_step < 0) return true;
   if (!sched_mxu(pr->ki, pr->s, pr->m, &mx, pr->why)) return false;
-  sched_plane_desc(pr->ki, &mx, &d);
+  if (!sched_plane_desc(pr->ki, &mx, pr->m, &d, pr->why)) return false;
   IsaCost load = isa_cost(&(IsaInsn){.kind = INSN_MM_LOAD}, &d, NULL, pr->m);
-  sched_rows_desc(pr->ki, &mx, &d);
+  if (!sched_rows_desc(pr->ki, &mx, pr->m, &d, pr->why)) return false;
   IsaCost mul = isa_cost(&(IsaInsn){.kind = INSN_MM_MUL_POP_ACC}, &d, NULL, pr->m);
   double planes = 1, rows = 1, seq = 0;
   for (int i = 0; i < mx.nloops; i++) planes *= (double)mx.loop[i].trip, seq += planes * 6;
@@ -251,7 +273,7 @@ static bool price_vector(Pricing *pr) {
     if (!sched_vec(pr->ki, pr->s, i, pr->m, &v, pr->why)) return false;
     const IsaVprog *vp = step_vprog(pr, i, &v, &own);
     if (!vp) return false;
-    sched_vec_desc(pr->ki, &v, &d);
+    if (!sched_vec_desc(pr->ki, &v, pr->m, &d, pr->why)) return false;
     IsaCost c = isa_cost(&(IsaInsn){.kind = INSN_VX}, &d, vp, pr->m);
     if (2 * v.nouter + 4 > pr->vector_regs) pr->vector_regs = 2 * v.nouter + 4;
     double around = 1, times = st->epilogue ? par_steps : steps;
@@ -263,7 +285,7 @@ static bool price_vector(Pricing *pr) {
   for (int i = 0; i < pr->ki->nstores; i++) {
     Block b;
     if (pr->ki->store[i].kind != STORE_STAGE) continue;
-    sched_stage_block(pr->ki, pr->s, i, &b);
+    if (!sched_stage_block(pr->ki, pr->s, i, &b, pr->why)) return false;
     pr->p->spm_bytes += round_up(b.bytes, 64);
   }
   return true;

@@ -107,7 +107,8 @@ static bool cut_rows(const KernelInfo *ki, const Schedule *s, uint32_t rows, con
       loops++;
     }
     l[loops - 1].edge = has_edge(ki, s, d) ? d : -1;
-    acc *= len;
+    *why = "more accumulator rows than there are numbers for";
+    if (!mul_i64(acc, len, &acc)) return false;
   }
   if (loops > 3) {
     *why = "more than three row loops for the array";
@@ -194,7 +195,8 @@ bool sched_mxu(const KernelInfo *ki, const Schedule *s, const MachineDesc *m, Mx
     mx->acc_stride[d] = mx->acc_rows;
     around(mx, sched_tile(ki, s, d), batch >> d & 1 ? x.dim_stride[d] : 0, w.dim_stride[d],
            mx->acc_rows, false);
-    mx->acc_rows *= sched_tile(ki, s, d);
+    *why = "more accumulator rows than there are numbers for";
+    if (!mul_i64(mx->acc_rows, sched_tile(ki, s, d), &mx->acc_rows)) return false;
   }
   if (mx->nblocks > 1) around(mx, mx->nblocks, 0, mx->nb * mx->nstride, 1, false);
   if (!cut_contraction(ki, s, st->red, &x, &w, m, mx, why)) return false;
@@ -229,7 +231,7 @@ static bool store_block(const KernelInfo *ki, const Schedule *s, int store, cons
   switch (st->kind) {
   case STORE_OPERAND: return sched_operand_block(ki, s, st->index, b, why);
   case STORE_RESULT: return sched_result_block(ki, s, st->index, b, why);
-  case STORE_STAGE: sched_stage_block(ki, s, store, b); return true;
+  case STORE_STAGE: return sched_stage_block(ki, s, store, b, why);
   case STORE_ACC:
     if (!sched_mxu(ki, s, m, &mx, why)) return false;
     sched_acc_block(&mx, m, b);
@@ -250,8 +252,9 @@ static bool collect_streams(const KernelInfo *ki, const Schedule *s, const Step 
   return !r.full;
 }
 
+/* Two loops that every stream walks as one are one, where a descriptor's count can say so. */
 static bool merges(const VecLoop *outer, const VecLoop *inner, int nstreams) {
-  if (inner->edge >= 0) return false;
+  if (inner->edge >= 0 || outer->len > UINT32_MAX / inner->len) return false;
   for (int k = 0; k < nstreams; k++)
     if (outer->stride[k] != inner->stride[k] * inner->len) return false;
   return true;
