@@ -52,15 +52,13 @@ static bool dir_dram(Asm *a) {
 }
 
 static bool dir_roofline(Asm *a) {
-  static const char *const keys[] = {"macs_s8", "macs_bf16", "vpu_ops", "dram_bytes"};
-  double *values[] = {&a->img->ideal_macs_s8, &a->img->ideal_macs_bf16, &a->img->ideal_vpu_ops,
-                      &a->img->ideal_dram_bytes};
+  static const char *const keys[] = {"macs_s8", "macs_bf16", "dram_bytes"};
+  double *values[] = {&a->img->ideal_macs_s8, &a->img->ideal_macs_bf16, &a->img->ideal_dram_bytes};
   while (a->tok.kind != TOK_END) {
     size_t i = 0;
     while (i < NPU_COUNTOF(keys) && !asm_is_word(a, keys[i])) i++;
     if (i == NPU_COUNTOF(keys))
-      return asm_error(a, "expected macs_s8=, macs_bf16=, vpu_ops= or dram_bytes=, found '%s'",
-                       a->tok.text);
+      return asm_error(a, "expected macs_s8=, macs_bf16= or dram_bytes=, found '%s'", a->tok.text);
     asm_next(a);
     if (!asm_expect(a, '=') || !asm_real(a, "a figure", values[i])) return false;
   }
@@ -101,9 +99,14 @@ static bool dir_loc(Asm *a) {
   IsaSrcMap m = {.insn = ASM_COUNT(a->insns, AsmInsn)};
   int64_t line, col;
   if (!asm_string(a, "a file name", &m.file) || !asm_int(a, 0, UINT32_MAX, "a line", &line) ||
-      !asm_int(a, 0, UINT32_MAX, "a column", &col) || !asm_string(a, "an op name", &m.op) ||
-      !asm_expect_end(a))
+      !asm_int(a, 0, UINT32_MAX, "a column", &col) || !asm_string(a, "an op name", &m.op))
     return false;
+  if (asm_is_word(a, "macs")) {
+    asm_next(a);
+    if (!asm_expect(a, '=') || !asm_real(a, "a number of multiply-accumulates", &m.macs))
+      return false;
+  }
+  if (!asm_expect_end(a)) return false;
   m.line = (uint32_t)line;
   m.col = (uint32_t)col;
   ASM_PUSH(a->srcmap, m);

@@ -44,7 +44,7 @@ typedef struct {
 } NoteRecord;
 typedef struct {
   uint64_t dram_bytes;
-  double macs_s8, macs_bf16, vpu_ops, dram_traffic;
+  double macs_s8, macs_bf16, dram_traffic;
 } ProgramRecord;
 typedef struct {
   uint32_t role, dtype, rank, name; /* name: offset in .strtab */
@@ -56,12 +56,13 @@ typedef struct {
   uint64_t addr, size, offset; /* offset in .data */
 } SegRecord;
 typedef struct {
-  uint32_t insn, line, col, file, op;
+  uint32_t insn, line, col, file, op, zero;
+  double macs;
 } SrcMapRecord;
 typedef struct {
   uint32_t n, zero; /* followed by n micro-operations of 8 bytes */
 } VprogRecord;
-_Static_assert(sizeof(NoteRecord) == 28 && sizeof(ProgramRecord) == 40 && sizeof(IoRecord) == 88 &&
-                   sizeof(SegRecord) == 32 && sizeof(SrcMapRecord) == 20,
+_Static_assert(sizeof(NoteRecord) == 28 && sizeof(ProgramRecord) == 32 && sizeof(IoRecord) == 88 &&
+                   sizeof(SegRecord) == 32 && sizeof(SrcMapRecord) == 32,
                "records have no padding");
 #endif

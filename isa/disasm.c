@@ -201,8 +201,6 @@ static void print_head(const IsaImage *img, StrBuf *out) {
   strbuf_double(out, img->ideal_macs_s8);
   strbuf_puts(out, " macs_bf16=");
   strbuf_double(out, img->ideal_macs_bf16);
-  strbuf_puts(out, " vpu_ops=");
-  strbuf_double(out, img->ideal_vpu_ops);
   strbuf_puts(out, " dram_bytes=");
   strbuf_double(out, img->ideal_dram_bytes);
   strbuf_putc(out, '\n');
@@ -221,6 +219,10 @@ static void print_code(const IsaImage *img, StrBuf *out) {
       strbuf_quote(out, m->file ? m->file : "");
       strbuf_printf(out, " %u %u ", m->line, m->col);
       strbuf_quote(out, m->op ? m->op : "");
+      if (m->macs > 0) {
+        strbuf_puts(out, " macs=");
+        strbuf_double(out, m->macs);
+      }
       strbuf_putc(out, '\n');
     }
     IsaInsn in;

@@ -18,10 +18,10 @@ void isa_image_free(IsaImage *img) {
 IsaRoofline isa_roofline(const IsaImage *img) {
   const MachineDesc *m = &img->machine;
   double array = (double)m->mxu_rows * (double)m->mxu_cols;
-  IsaRoofline r = {
-      .mxu = (img->ideal_macs_s8 + img->ideal_macs_bf16 * (double)m->mxu_bf16_slowdown) / array,
-      .vpu = img->ideal_vpu_ops / ((double)m->vpu_lanes * (double)m->vpu_issue),
-      .dram = img->ideal_dram_bytes / machine_dram_bytes_per_cycle(m)};
-  r.bound = fmax(fmax(r.mxu, r.vpu), r.dram);
+  double lanes = (double)m->vpu_lanes * (double)m->vpu_issue;
+  double s8 = fmax(array, lanes), bf16 = fmax(array / (double)m->mxu_bf16_slowdown, lanes);
+  IsaRoofline r = {.compute = img->ideal_macs_s8 / s8 + img->ideal_macs_bf16 / bf16,
+                   .dram = img->ideal_dram_bytes / machine_dram_bytes_per_cycle(m)};
+  r.bound = fmax(r.compute, r.dram);
   return r;
 }

@@ -185,10 +185,13 @@ static bool check_names(const Check *c) {
 
 static bool check_figures(const Check *c) {
   const IsaImage *img = c->img;
-  double v[] = {img->ideal_macs_s8, img->ideal_macs_bf16, img->ideal_vpu_ops,
-                img->ideal_dram_bytes};
+  double v[] = {img->ideal_macs_s8, img->ideal_macs_bf16, img->ideal_dram_bytes};
   for (size_t i = 0; i < NPU_COUNTOF(v); i++)
     if (!isfinite(v[i]) || v[i] < 0) return bad(c, "a roofline figure is negative or not finite");
+  for (uint32_t i = 0; i < img->nsrcmap; i++)
+    if (!isfinite(img->srcmap[i].macs) || img->srcmap[i].macs < 0)
+      return bad(c, "the multiply-accumulates of source map entry %u are negative or not finite",
+                 i);
   return true;
 }
 

@@ -179,7 +179,6 @@ static bool read_program(Reader *r) {
   r->img->dram_bytes = p.dram_bytes;
   r->img->ideal_macs_s8 = p.macs_s8;
   r->img->ideal_macs_bf16 = p.macs_bf16;
-  r->img->ideal_vpu_ops = p.vpu_ops;
   r->img->ideal_dram_bytes = p.dram_traffic;
   return machine_parse((const char *)r->sec[SEC_MACHINE].data, r->sec[SEC_MACHINE].size, r->label,
                        &r->img->machine, r->diag);
@@ -292,9 +291,9 @@ static bool read_labels(Reader *r) {
     SrcMapRecord q;
     memcpy(&q, r->sec[SEC_SRCMAP].data + i * sizeof q, sizeof q);
     const char *file = string_at(r, q.file), *op = string_at(r, q.op);
-    if (!file || !op) return damaged(r, "a source map entry makes no sense");
-    img->srcmap[i] =
-        (IsaSrcMap){.insn = q.insn, .line = q.line, .col = q.col, .file = file, .op = op};
+    if (!file || !op || q.zero != 0) return damaged(r, "a source map entry makes no sense");
+    img->srcmap[i] = (IsaSrcMap){
+        .insn = q.insn, .line = q.line, .col = q.col, .file = file, .op = op, .macs = q.macs};
   }
   return true;
 }

@@ -60,7 +60,7 @@ static void fill_small(Writer *w) {
   strbuf_write(&w->sec[SEC_NOTE], &note, sizeof note);
   strbuf_write(&w->sec[SEC_SUM], "\0\0\0\0", 4);
   machine_print(&img->machine, &w->sec[SEC_MACHINE]);
-  ProgramRecord p = {img->dram_bytes, img->ideal_macs_s8, img->ideal_macs_bf16, img->ideal_vpu_ops,
+  ProgramRecord p = {img->dram_bytes, img->ideal_macs_s8, img->ideal_macs_bf16,
                      img->ideal_dram_bytes};
   strbuf_write(&w->sec[SEC_PROGRAM], &p, sizeof p);
   strbuf_write(&w->sec[SEC_TEXT], img->code, (size_t)img->ninsns * ISA_INSN_BYTES);
@@ -100,7 +100,12 @@ static void fill_named(Writer *w) {
   }
   for (uint32_t i = 0; i < img->nsrcmap; i++) {
     const IsaSrcMap *m = &img->srcmap[i];
-    SrcMapRecord r = {m->insn, m->line, m->col, add_string(w, m->file), add_string(w, m->op)};
+    SrcMapRecord r = {.insn = m->insn,
+                      .line = m->line,
+                      .col = m->col,
+                      .file = add_string(w, m->file),
+                      .op = add_string(w, m->op),
+                      .macs = m->macs};
     strbuf_write(&w->sec[SEC_SRCMAP], &r, sizeof r);
   }
   Elf64_Sym none = {0};

@@ -256,7 +256,7 @@ IsaEnergy isa_energy(const IsaCost *c, bool bf16, const MachineDesc *m);
 
 /* ---- binary container ---- */
 
-#define ISA_VERSION_MAJOR 1
+#define ISA_VERSION_MAJOR 2
 #define ISA_VERSION_MINOR 0
 
 typedef enum { IO_INPUT, IO_OUTPUT, IO_STATE } IsaIoRole;
@@ -283,7 +283,8 @@ typedef struct {
   uint32_t insn;
   uint32_t line, col;
   const char *file, *op;
-} IsaSrcMap; /* from insn up to the next entry */
+  double macs; /* multiply-accumulates of the op, whatever unit does them */
+} IsaSrcMap;   /* from insn up to the next entry */
 typedef struct IsaImage {
   MachineDesc machine;
   uint8_t *code;
@@ -301,16 +302,16 @@ typedef struct IsaImage {
   IsaSrcMap *srcmap;
   uint32_t nsrcmap;
   uint64_t dram_bytes; /* DRAM the program uses, from address 0 */
-  double ideal_macs_s8, ideal_macs_bf16, ideal_vpu_ops,
+  double ideal_macs_s8, ideal_macs_bf16,
       ideal_dram_bytes; /* of the model, knowing nothing of tiling: see isa/README.md, "roofline" */
   Arena *arena;
   FileMap map; /* owners of what the pointers reach */
 } IsaImage;
 /* The time no schedule can beat, in cycles of one core of img->machine, from the model's own work
- * (the ideal_* figures): mxu = (macs_s8 + macs_bf16 * bf16 slowdown) / (rows * cols), vpu = vpu_ops
- * / (lanes * issue slots), dram = dram_bytes / (bytes per cycle); bound is the largest. */
+ * (the ideal_* figures): compute, the multiplications at the machine's peak for their type; dram =
+ * dram_bytes / (bytes per cycle); bound is the larger. */
 typedef struct {
-  double mxu, vpu, dram, bound;
+  double compute, dram, bound;
 } IsaRoofline;
 IsaRoofline isa_roofline(const IsaImage *img);
 void isa_image_init(IsaImage *img); /* empty, with an arena */

@@ -23,8 +23,8 @@ static IrValue *pad_axes(IrBuilder *b, IrValue *x, const int64_t (*pads)[2]) {
   return ir_result(ir_build(b, IR_OP_PAD, 1, &x, 2, attrs), 0);
 }
 
-static IrValue *slice_axes(IrBuilder *b, IrValue *x, const int64_t *begin, const int64_t *end,
-                           const int64_t *step) {
+IrValue *expand_slice(IrBuilder *b, IrValue *x, const int64_t *begin, const int64_t *end,
+                      const int64_t *step) {
   size_t n = (size_t)x->type->rank;
   IrAttrInit attrs[3] = {{"begin", ir_attr_ints(b->m, begin, n)},
                          {"end", ir_attr_ints(b->m, end, n)},
@@ -53,7 +53,7 @@ static IrValue *reverse_axis(IrBuilder *b, IrValue *x, int axis) {
     for (int a = 0; a < x->type->rank; a++) end[a] = x->type->shape[a], step[a] = 1;
     begin[axis] = n - 1 - i;
     end[axis] = n - i;
-    parts[i] = slice_axes(b, x, begin, end, step);
+    parts[i] = expand_slice(b, x, begin, end, step);
   }
   IrAttrInit attr = {"axis", ir_attr_int(b->m, axis)};
   IrOp *joined = ir_build(b, IR_OP_CONCAT, (int)n, parts, 1, &attr);
@@ -121,7 +121,7 @@ static IrOp *expand_conv_transpose(IrOp *op) {
     pads[2 + i][0] = lead > 0 ? lead : 0;
     pads[2 + i][1] = tail > 0 ? tail : 0;
   }
-  if (crop) z = slice_axes(&b, z, begin, end, step);
+  if (crop) z = expand_slice(&b, z, begin, end, step);
   int64_t conv_pads[4] = {pads[2][0], pads[3][0], pads[2][1], pads[3][1]};
   IrValue *operands[3] = {z, flip_weights(&b, w, groups), NULL};
   if (op->noperands > 2) operands[2] = ir_operand(op, 2);
@@ -136,7 +136,10 @@ static IrOp *expand_conv_transpose(IrOp *op) {
   return before ? before->next : block->first;
 }
 
+bool op_expands(const IrOp *op) {
+  return op->kind == IR_OP_CONV_TRANSPOSE2D;
+}
+
 IrOp *expand_op(IrOp *op) {
-  if (op->kind == IR_OP_CONV_TRANSPOSE2D) return expand_conv_transpose(op);
-  return NULL;
+  return op_expands(op) ? expand_conv_transpose(op) : NULL;
 }

@@ -18,7 +18,6 @@ static LowerFn *const lower_table[IR_OP_COUNT] = {
 /* ---- the pass ---- */
 
 static bool lower_op(PassContext *pc, IrOp *op) {
-  if (!lower_table[op->kind]) return true;
   IrValue *out[64] = {0};
   IrBuilder at = ir_builder_before(op);
   IrOp *before = op->prev;
@@ -37,7 +36,19 @@ static bool lower_op(PassContext *pc, IrOp *op) {
   for (IrOp *made = before ? before->next : op->parent->first; made != op; made = made->next)
     if (made->kind == IR_OP_KERNEL) kernel_set_name(made, ir_op_info(op->kind)->name);
   ir_op_erase(op);
-  pass_count(pc, "ops lowered", 1);
+  return true;
+}
+
+/* Ops that are expanded first stay as they are. */
+static bool stays(const IrOp *op) {
+  return !lower_table[op->kind] || op_expands(op);
+}
+
+bool lower_plain_ops(PassContext *pc, IrFunc *f) {
+  for (IrOp *op = f->body->first, *next; op; op = next) {
+    next = op->next;
+    if (!stays(op) && !lower_op(pc, op)) return false;
+  }
   return true;
 }
 
@@ -49,7 +60,9 @@ static PassStatus run(PassContext *pc, IrFunc *f) {
   }
   for (IrOp *op = f->body->first, *next; op; op = next) {
     next = op->next;
+    if (!lower_table[op->kind]) continue;
     if (!lower_op(pc, op)) return PASS_FAILED;
+    pass_count(pc, "ops lowered", 1);
   }
   f->level = IR_NEST;
   return PASS_OK;

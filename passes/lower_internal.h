@@ -11,6 +11,9 @@ typedef void LowerFn(IrBuilder *at, IrOp *op, IrValue **out);
 #include "ir/ops.def"
 #undef OP
 
+/* Lowers the ops of f that `lower` does not expand into others first; false after a diagnostic. */
+bool lower_plain_ops(PassContext *pc, IrFunc *f);
+
 /* Two ints of an attribute for [h, w]; one number stands for both. */
 void attr_pair(const IrOp *op, const char *name, int64_t otherwise, int64_t out[2]);
 /* Bit set of the axes in attribute `axis` of a reduction over rank axes; none named: all. */

@@ -19,11 +19,11 @@ const Pass *const builtin_passes[] = {
  * chosen. */
 const char *pipeline_for_level(int level, bool quantize) {
   if (level <= 0)
-    return quantize ? "quantize,lower,legalize,tile{search=false,slots=1}" BACK
-                    : "lower,legalize,tile{search=false,slots=1}" BACK;
+    return quantize ? "roofline,quantize,lower,legalize,tile{search=false,slots=1}" BACK
+                    : "roofline,lower,legalize,tile{search=false,slots=1}" BACK;
   if (level == 1)
-    return quantize ? SIMPLIFY "quantize,dce,lower,fuse,legalize,tile" BACK
-                    : SIMPLIFY "lower,fuse,legalize,tile" BACK;
-  return quantize ? SIMPLIFY "quantize," SIMPLIFY "lower,fuse,layout,legalize,tile" BACK
-                  : SIMPLIFY "lower,fuse,layout,legalize,tile" BACK;
+    return quantize ? "roofline," SIMPLIFY "quantize,dce,lower,fuse,legalize,tile" BACK
+                    : "roofline," SIMPLIFY "lower,fuse,legalize,tile" BACK;
+  return quantize ? "roofline," SIMPLIFY "quantize," SIMPLIFY "lower,fuse,layout,legalize,tile" BACK
+                  : "roofline," SIMPLIFY "lower,fuse,layout,legalize,tile" BACK;
 }

@@ -259,7 +259,8 @@ static void write_level(Writer *w, IrBuilder *b, int depth) {
   }
 }
 
-static bool write_kernel(PassContext *pc, IrOp *k, const Places *places, IrBuilder *out) {
+static bool write_kernel(PassContext *pc, IrOp *k, const Places *places, Bound *bound,
+                         IrBuilder *out) {
   Writer *w = ARENA_NEW(pc->scratch, Writer);
   Predicted predicted;
   const char *why = NULL;
@@ -303,6 +304,7 @@ static bool write_kernel(PassContext *pc, IrOp *k, const Places *places, IrBuild
     if (w->home[i].slot) write_load(w, &b, i, w->iv, false);
   write_level(w, &b, 0);
   prog_insn(&b, "fence", 0, NULL);
+  bound_kernel(bound, places, k, section);
   return true;
 }
 
@@ -324,12 +326,15 @@ static PassStatus run(PassContext *pc, IrFunc *f) {
     if (op->kind == IR_OP_SECTION) break; /* what we wrote */
     old[nold++] = op;
   }
-  for (int i = 0; i < nold; i++) {
+  Bound bound = {0};
+  bool ok = true;
+  for (int i = 0; i < nold && ok; i++) {
     if (old[i]->kind != IR_OP_KERNEL) continue;
-    write_ideal(&p, ret, old[i]);
-    if (!write_kernel(pc, old[i], &p, &out)) return PASS_FAILED;
-    pass_count(pc, "kernels", 1);
+    ok = write_kernel(pc, old[i], &p, &bound, &out);
+    if (ok) pass_count(pc, "kernels", 1);
   }
+  bound_finish(&bound, f);
+  if (!ok) return PASS_FAILED;
   while (ret->noperands) ir_remove_operand(ret, ret->noperands - 1);
   ir_set_attr(ret, "arg_addrs", NULL);
   f->nresults = 0;

@@ -1,7 +1,12 @@
 /* Writing program IR: private to pipeline*.c. */
 #ifndef NPU_PASSES_PIPELINE_H
 #define NPU_PASSES_PIPELINE_H
+#include "passes/reach.h"
 #include "passes/sched.h"
+
+#define uthash_malloc(size) mem_alloc(size)
+#define uthash_free(p, size) mem_free(p)
+#include <uthash.h>
 
 /* Instruction operands, in the order of the assembly syntax. Registers, descriptors, programs and
  * buffers are IR values; `addr` is the address of a buffer or tensor plus a constant. */
@@ -66,8 +71,21 @@ typedef struct {
 bool pipeline_place_all(Places *p);
 /* The place of a nest-level value, through reshapes; NULL when it has none. */
 IrValue *pipeline_place_of(const Places *p, const IrValue *v);
-/* Adds one kernel's indispensable work to the figures on `ret` and on the tensors it reads. */
-void write_ideal(const Places *p, IrOp *ret, const IrOp *kernel);
+/* What kernels multiply and read, for the bound in reports. */
+typedef struct {
+  const IrValue *tensor;
+  size_t element; /* bytes */
+  Reach reach;
+  UT_hash_handle hh;
+} TensorReads;
+typedef struct {
+  double macs_s8, macs_other;
+  TensorReads *reads;
+} Bound;
+/* Adds a kernel and notes its multiplications on its section. */
+void bound_kernel(Bound *b, const Places *p, const IrOp *kernel, IrOp *section);
+/* Notes the bound on f's return; to be called once, which also frees b's table. */
+void bound_finish(Bound *b, IrFunc *f);
 
 /* A block's home while a kernel's program is written. */
 typedef struct {

@@ -78,8 +78,6 @@ typedef struct {
 
 /* Splits the body into steps. False, with *why, when the body exceeds a fixed limit. */
 bool sched_analyze(const IrOp *kernel, KernelInfo *out, const char **why);
-/* The same as if the kernel's products could use the array, whatever tile decided. */
-bool sched_analyze_ideal(const IrOp *kernel, KernelInfo *out, const char **why);
 /* Store holding a scalar, or -1. */
 int sched_store_of(const KernelInfo *ki, const IrValue *scalar);
 /* Index in ki->scalar, or -1. */

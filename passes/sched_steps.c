@@ -306,7 +306,8 @@ static void classify_dims(KernelInfo *ki) {
   ki->whole = reduced & ~ki->tileable_red;
 }
 
-static bool analyze(const IrOp *kernel, bool array, KernelInfo *ki, const char **why) {
+bool sched_analyze(const IrOp *kernel, KernelInfo *ki, const char **why) {
+  bool array = strcmp(ir_get_str(kernel, "engine", ""), "vpu") != 0;
   memset(ki, 0, sizeof *ki);
   ki->op = kernel;
   ki->mxu_step = -1;
@@ -332,14 +333,6 @@ static bool analyze(const IrOp *kernel, bool array, KernelInfo *ki, const char *
   }
   *why = NULL;
   return true;
-}
-
-bool sched_analyze(const IrOp *kernel, KernelInfo *ki, const char **why) {
-  return analyze(kernel, strcmp(ir_get_str(kernel, "engine", ""), "vpu") != 0, ki, why);
-}
-
-bool sched_analyze_ideal(const IrOp *kernel, KernelInfo *ki, const char **why) {
-  return analyze(kernel, true, ki, why);
 }
 
 uint32_t sched_operand_dims(const KernelInfo *ki, int operand) {

@@ -54,13 +54,16 @@ typedef struct {
   } engine[ENGINE_COUNT];
   double dram_read, dram_write;       /* bytes on the bus */
   double macs_s8, macs_bf16, vpu_ops; /* multiply-accumulates (of all columns), lane operations */
+  double macs;                        /* multiply-accumulates of the model, see isa/README.md */
   IsaEnergy energy;                   /* pJ, without leakage */
   double energy_static;               /* pJ of leakage */
   double bound_compute, bound_dram, bound; /* roofline, cycles for these runs */
+  double bound_bytes;                      /* that must cross the DRAM bus */
 } NpurtProfile;
 const NpurtProfile *npurt_profile(const NpurtModel *m); /* m's own, kept up to date */
 void npurt_clear_profile(NpurtModel *m);
-/* What the instructions of one source op cost; place as in the model file. */
+/* What the instructions of one source op cost; place as in the model file. macs: its
+ * multiply-accumulates of elements that exist, whatever unit does them. */
 typedef struct {
   const char *op, *file;
   uint32_t line, col;
@@ -70,6 +73,8 @@ typedef struct {
 /* In program order; *out is m's own, kept up to date. Returns how many. */
 size_t npurt_op_profile(const NpurtModel *m, const NpurtOpProfile **out);
 void npurt_report(const NpurtModel *m, StrBuf *out); /* adds the text of --report */
+/* Adds cycles, time, energy and runs in one line. */
+void npurt_summary(const NpurtModel *m, StrBuf *out);
 /* Chrome trace JSON of what options.trace recorded. False after a diagnostic. */
 bool npurt_trace_write(const NpurtModel *m, const char *path, DiagEngine *diag);
 NPU_C_END

@@ -7,6 +7,7 @@
 void profile_init(NpurtModel *m) {
   const IsaImage *img = &m->img;
   m->ops = mem_alloc((img->nsrcmap + 1) * sizeof *m->ops);
+  m->op_macs = mem_alloc((img->nsrcmap + 1) * sizeof *m->op_macs);
   m->op_of = mem_alloc((img->ninsns + 1) * sizeof *m->op_of);
   uint32_t *row = mem_alloc((img->nsrcmap + 1) * sizeof *row);
   m->ops[0] = (NpurtOpProfile){.op = "(no source)", .file = ""};
@@ -26,6 +27,7 @@ void profile_init(NpurtModel *m) {
           .op = s->op ? s->op : "", .file = s->file ? s->file : "", .line = s->line, .col = s->col};
     }
     row[i] = (uint32_t)r;
+    m->op_macs[r] += s->macs;
   }
   for (uint32_t pc = 0, at = 0; pc < img->ninsns; pc++) {
     while (at < img->nsrcmap && img->srcmap[at].insn <= pc) at++;
@@ -60,7 +62,6 @@ void profile_work(NpurtModel *m, uint32_t pc, const IsaCost *c, const IsaDesc *d
   p->energy.acc += e.acc;
   p->energy.dram += e.dram;
   p->energy.total += e.total;
-  op->macs += c->macs;
   op->dram_bytes += c->dram_read + c->dram_write;
   op->energy += e.total;
 }
@@ -74,7 +75,10 @@ void profile_finish_run(NpurtModel *m, double cycles) {
   p->cycles += cycles;
   p->seconds = p->cycles / (mc->clock_ghz * 1e9);
   p->energy_static = p->cycles * mc->pj_static_cycle;
-  p->bound_compute = fmax(r.mxu, r.vpu) * (double)p->runs;
+  p->macs += m->img.ideal_macs_s8 + m->img.ideal_macs_bf16;
+  p->bound_bytes += m->img.ideal_dram_bytes;
+  for (size_t i = 0; i < m->nops; i++) m->ops[i].macs += m->op_macs[i];
+  p->bound_compute = r.compute * (double)p->runs;
   p->bound_dram = r.dram * (double)p->runs;
   p->bound = r.bound * (double)p->runs;
 }

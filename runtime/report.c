@@ -1,6 +1,13 @@
 /* The text of --report. Every figure comes from the runs that were made. */
 #include "runtime/runtime_internal.h"
+#include <math.h>
 #include <string.h>
+
+/* Fractions of cycles come from the DRAM's bandwidth. All figures show whole ones, halves rounded
+ * up, and the time of what is shown. */
+static double whole(double cycles) {
+  return floor(cycles + 0.5);
+}
 
 static double percent(double part, double whole) {
   return whole > 0 ? 100 * part / whole : 0;
@@ -26,6 +33,10 @@ static void put_energy(StrBuf *b, double pj) {
     strbuf_printf(b, "%10.3f nJ", pj / 1e3);
 }
 
+static double seconds(const NpurtModel *m, double cycles) {
+  return whole(cycles) / (m->img.machine.clock_ghz * 1e9);
+}
+
 static void put_time(StrBuf *b, double s) {
   if (s >= 1)
     strbuf_printf(b, "%.3f s", s);
@@ -43,12 +54,13 @@ static void report_totals(const NpurtModel *m, StrBuf *b) {
   strbuf_printf(b, "runs          %llu\ninstructions  %llu\n", (unsigned long long)p->runs,
                 (unsigned long long)p->instructions);
   if (p->cycles > 0) {
-    strbuf_printf(b, "cycles        %.0f (", p->cycles);
-    put_time(b, p->seconds);
+    strbuf_printf(b, "cycles        %.0f (", whole(p->cycles));
+    put_time(b, seconds(m, p->cycles));
     strbuf_puts(b, ")\n");
     if (p->runs > 1) {
-      strbuf_printf(b, "  per run     %.0f (", p->cycles / (double)p->runs);
-      put_time(b, p->seconds / (double)p->runs);
+      double each = p->cycles / (double)p->runs;
+      strbuf_printf(b, "  per run     %.0f (", whole(each));
+      put_time(b, seconds(m, each));
       strbuf_puts(b, ")\n");
     }
   } else {
@@ -63,7 +75,7 @@ static void report_engines(const NpurtModel *m, StrBuf *b) {
   for (int e = 0; e < ENGINE_NET; e++)
     strbuf_printf(
         b, "%-6s %13llu %14.0f %8.1f %12.1f %20.1f %8.1f\n", isa_engine_name((IsaEngine)e),
-        (unsigned long long)p->engine[e].instructions, p->engine[e].busy,
+        (unsigned long long)p->engine[e].instructions, whole(p->engine[e].busy),
         percent(p->engine[e].busy, p->cycles), percent(p->engine[e].stall_take, p->cycles),
         percent(p->engine[e].stall_queue, p->cycles), percent(p->engine[e].idle, p->cycles));
 }
@@ -74,21 +86,32 @@ static void report_work(const NpurtModel *m, StrBuf *b) {
   put_scaled(b, p->dram_read, "B");
   strbuf_puts(b, "\nDRAM written   ");
   put_scaled(b, p->dram_write, "B");
-  strbuf_puts(b, "\ns8 MACs        ");
+  strbuf_puts(b, "\narray s8 MACs  ");
   put_scaled(b, p->macs_s8, "");
-  strbuf_puts(b, "\nbf16 MACs      ");
+  strbuf_puts(b, "\narray bf16 MACs");
   put_scaled(b, p->macs_bf16, "");
   strbuf_puts(b, "\nvector lane ops");
   put_scaled(b, p->vpu_ops, "");
   strbuf_puts(b, "\n");
-  if (p->cycles <= 0) return;
+}
+
+static void report_roofline(const NpurtModel *m, StrBuf *b) {
+  const NpurtProfile *p = &m->profile;
+  if (p->bound <= 0) {
+    strbuf_puts(b,
+                "\nroofline       nothing stated: the program does not say what its model needs\n");
+    return;
+  }
   strbuf_printf(b, "\nroofline       compute %.0f cycles, DRAM %.0f cycles: bound by %s\n",
-                p->bound_compute, p->bound_dram,
-                p->bound <= 0                       ? "nothing stated"
-                : p->bound_compute >= p->bound_dram ? "compute"
-                                                    : "DRAM");
+                whole(p->bound_compute), whole(p->bound_dram),
+                p->bound_compute >= p->bound_dram ? "compute" : "DRAM");
   strbuf_printf(b, "               %.1f %% of the bound (%.0f of %.0f cycles)\n",
-                percent(p->bound, p->cycles), p->bound, p->cycles);
+                percent(p->bound, p->cycles), whole(p->bound), whole(p->cycles));
+  strbuf_puts(b, "  compute      ");
+  put_scaled(b, p->macs, "");
+  strbuf_puts(b, " MACs of the model, at the machine's peak\n  DRAM         ");
+  put_scaled(b, p->bound_bytes, "B");
+  strbuf_puts(b, " of inputs, states, weights and outputs, each byte once\n");
 }
 
 static void report_energy(const NpurtModel *m, StrBuf *b) {
@@ -121,7 +144,7 @@ static void report_ops(const NpurtModel *m, StrBuf *b) {
     const char *slash = strrchr(o->file, '/');
     if (o->line) snprintf(place, sizeof place, "%.40s:%u", slash ? slash + 1 : o->file, o->line);
     strbuf_printf(b, "%-29.29s %-22.22s %14.0f %6.1f  ", o->op[0] ? o->op : "(program)", place,
-                  o->cycles, percent(o->cycles, cycles));
+                  whole(o->cycles), percent(o->cycles, cycles));
     put_scaled(b, o->macs, "");
     strbuf_puts(b, o->macs >= 1000 ? "  " : "   ");
     put_scaled(b, o->dram_bytes, "B");
@@ -135,6 +158,14 @@ void npurt_report(const NpurtModel *m, StrBuf *out) {
   report_totals(m, out);
   if (m->profile.cycles > 0) report_engines(m, out);
   report_work(m, out);
+  if (m->profile.cycles > 0) report_roofline(m, out);
   report_energy(m, out);
   report_ops(m, out);
+}
+
+void npurt_summary(const NpurtModel *m, StrBuf *out) {
+  const NpurtProfile *p = &m->profile;
+  strbuf_printf(out, "%.0f cycles, %.3f us, %.3f uJ in %llu run%s\n", whole(p->cycles),
+                seconds(m, p->cycles) * 1e6, (p->energy.total + p->energy_static) * 1e-6,
+                (unsigned long long)p->runs, p->runs == 1 ? "" : "s");
 }

@@ -147,6 +147,7 @@ struct NpurtModel {
   bool size_field[256];   /* descriptor fields isa_desc_check depends on */
   uint8_t *vprog_streams; /* per vector program, streams it needs */
   uint32_t *op_of;        /* instruction -> ops[] */
+  double *op_macs;        /* of one run, parallel to ops */
   NpurtOpProfile *ops;
   size_t nops;
   Device dev;

@@ -143,12 +143,6 @@ static bool set_arguments(NpurtModel *model, const CliList *args, DiagEngine *di
   return true;
 }
 
-static void summary(const NpurtProfile *p, StrBuf *text) {
-  strbuf_printf(text, "%.0f cycles, %.3f us, %.3f uJ in %llu run%s\n", p->cycles, p->seconds * 1e6,
-                (p->energy.total + p->energy_static) * 1e-6, (unsigned long long)p->runs,
-                p->runs == 1 ? "" : "s");
-}
-
 static bool run(Options *o, DiagEngine *diag) {
   MachineDesc machine;
   const char *why;
@@ -169,9 +163,10 @@ static bool run(Options *o, DiagEngine *diag) {
   if (ok && o->report)
     npurt_report(model, &text);
   else if (ok && o->npurt.mode != NPURT_FAST)
-    summary(npurt_profile(model), &text);
-  if (ok && o->trace) ok = npurt_trace_write(model, o->trace, diag);
-  if (ok && text.len) ok = cli_write(NULL, &text, diag);
+    npurt_summary(model, &text);
+  bool ran = ok; /* what cannot be written takes nothing else with it */
+  if (ran && text.len) ok = cli_write(NULL, &text, diag);
+  if (ran && o->trace) ok = npurt_trace_write(model, o->trace, diag) && ok;
   strbuf_free(&text);
   npurt_free(model);
   return ok;

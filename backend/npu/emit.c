@@ -249,7 +249,8 @@ static void emit_section(Emitter *e, const IrOp *op) {
                   .line = op->loc.line,
                   .col = op->loc.col,
                   .file = arena_strdup(img->arena, op->loc.file ? op->loc.file : ""),
-                  .op = name};
+                  .op = name,
+                  .macs = ir_get_float(op, "macs", 0)};
   emit_block(e, op->region);
 }
 

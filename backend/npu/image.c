@@ -72,22 +72,19 @@ void emit_tensors(Emitter *e) {
   img->dram_bytes = (uint64_t)ir_get_int(ret, "dram_bytes", 0);
   img->ideal_macs_s8 = ir_get_float(ret, "macs_s8", 0);
   img->ideal_macs_bf16 = ir_get_float(ret, "macs_bf16", 0);
-  img->ideal_vpu_ops = ir_get_float(ret, "vpu_ops", 0);
+  img->ideal_dram_bytes = ir_get_float(ret, "model_bytes", 0);
   for (const IrOp *op = e->f->body->first; op && !e->failed; op = op->next) {
     Tensor t;
     const IrAttr *data = op->kind == IR_OP_TENSOR ? ir_attr(op, "data") : NULL;
     if (op->kind != IR_OP_TENSOR || !read_tensor(e, op, &t)) continue;
     uint64_t end = (uint64_t)t.addr + (uint64_t)t.bytes;
     if (end > img->dram_bytes) img->dram_bytes = end;
-    double touched = (double)ir_get_int(op, "touched", t.bytes);
     if (!strcmp(t.role, "input"))
-      add_io(img, &t, IO_INPUT), img->ideal_dram_bytes += touched;
+      add_io(img, &t, IO_INPUT);
     else if (!strcmp(t.role, "output"))
-      add_io(img, &t, IO_OUTPUT), img->ideal_dram_bytes += (double)t.bytes;
+      add_io(img, &t, IO_OUTPUT);
     else if (!strcmp(t.role, "state"))
-      add_io(img, &t, IO_STATE), img->ideal_dram_bytes += touched;
-    else if (!strcmp(t.role, "const"))
-      img->ideal_dram_bytes += touched;
+      add_io(img, &t, IO_STATE);
     if (data && data->kind == IR_ATTR_DATA) {
       if (ir_type_bytes(data->data->type) != t.bytes) {
         emit_fail(e, op->loc, "a constant whose data has another size than its type");

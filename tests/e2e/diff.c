@@ -94,13 +94,22 @@ static bool simulate_run(Diff *d, NpurtModel *m, int r, DiffTensor *out, DiagEng
   return true;
 }
 
+/* No program takes less time, or moves fewer bytes, than its model needs. */
+static bool within_bound(Diff *d, const NpurtProfile *p) {
+  d->cycles = p->cycles;
+  if (p->bound <= p->cycles && p->bound_bytes <= p->dram_read + p->dram_write) return true;
+  strbuf_printf(&d->why, "%.1f cycles and %.0f bytes, but the bound is %.1f and %.0f\n", p->cycles,
+                p->dram_read + p->dram_write, p->bound, p->bound_bytes);
+  return false;
+}
+
 static bool simulate(Diff *d, const char *binary, NpurtMode mode, DiffTensor *out,
                      DiagEngine *diag) {
   NpurtOptions o = {.mode = mode};
   NpurtModel *m = npurt_load(binary, &o, diag);
   bool ok = m != NULL;
   for (int r = 0; r < d->runs && ok; r++) ok = simulate_run(d, m, r, out, diag);
-  if (ok && mode == NPURT_TIMED) d->cycles = npurt_profile(m)->cycles;
+  if (ok && mode == NPURT_TIMED) ok = within_bound(d, npurt_profile(m));
   npurt_free(m);
   return ok;
 }
@@ -121,7 +130,8 @@ static bool simulate_all(Diff *d, const char *binary, DiagEngine *diag) {
     DiffTensor *out =
         mode == NPURT_FAST ? d->simulated : tensors_like(d, d->as_read, d->runs * d->nout);
     snprintf(phase, sizeof phase, "simulating (%s)", mode_names[mode]);
-    if (!simulate(d, binary, (NpurtMode)mode, out, diag)) return fail(d, phase, diag);
+    if (!simulate(d, binary, (NpurtMode)mode, out, diag))
+      return d->why.len ? false : fail(d, phase, diag);
     for (int i = 0; i < d->runs * d->nout; i++)
       if (!same_bytes(d, (NpurtMode)mode, &d->simulated[i], &out[i])) return false;
   }

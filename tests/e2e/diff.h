@@ -32,8 +32,8 @@ typedef struct {
 } Diff;
 
 void diff_init(Diff *d);
-/* False with d->why: compilation, a trap, or different bytes between the modes. Comparing the three
- * result sets is the caller's. */
+/* False with d->why: compilation, a trap, fewer cycles than the bound, or different bytes between
+ * the modes. Comparing the three result sets is the caller's. */
 bool diff_run(Diff *d);
 void diff_free(Diff *d);
 #endif

@@ -7,7 +7,7 @@
 static const char small_text[] =
     "# a comment\n"
     ".machine edge\n"
-    ".roofline macs_s8=4096.0 dram_bytes=0x1p12\n"
+    ".roofline macs_s8=4096.0 dram_bytes=0x1p12 macs_bf16=7\n"
     ".io input \"x\" s8[2,64] 256\n"
     ".io output \"y\" f32[2, 64] 4096  // another comment\n"
     ".io state \"h\" s32[] 8192\n"
@@ -25,7 +25,7 @@ static const char small_text[] =
     "rmax.f r0, v1; endv\n"
     "  mov r1, r0 }\n"
     "start:\n"
-    "  .loc \"m.mdl\" 3 5 \"linear \\\"q\\\"\"\n"
+    "  .loc \"m.mdl\" 3 5 \"linear \\\"q\\\"\" macs=8192\n"
     "  li r1, 0\n"
     "  dload d0, 0\n"
     "loop.1: dset d0.coord.1, r1\n"

@@ -144,7 +144,7 @@ static void random_image(Rng *r, IsaImage *img) {
   Arena *a = img->arena;
   assert_true(machine_load(machine_builtin_name((size_t)rng_range(r, 0, 2)), &img->machine, NULL));
   img->machine.dram_latency_ns = rng_uniform(r) * 1000;
-  img->ideal_vpu_ops = rng_uniform(r) * 1e12;
+  img->ideal_macs_bf16 = rng_uniform(r) * 1e12;
   img->ndescs = (uint32_t)rng_range(r, 1, 6);
   img->nvprogs = (uint32_t)rng_range(r, 1, 3);
   img->ninsns = (uint32_t)rng_range(r, 1, 60);

@@ -46,7 +46,9 @@ static void test_read_back(void **state) {
   assert_int_equal(img.nsrcmap, 2);
   assert_string_equal(img.srcmap[0].op, "linear \"q\"");
   assert_int_equal(img.srcmap[1].insn, 5);
-  assert_true(img.ideal_macs_s8 == 4096 && img.ideal_dram_bytes == 4096 && img.ideal_vpu_ops == 0);
+  assert_true(img.ideal_macs_s8 == 4096 && img.ideal_dram_bytes == 4096 &&
+              img.ideal_macs_bf16 == 7);
+  assert_true(img.srcmap[0].macs == 8192 && img.srcmap[1].macs == 0);
   /* segment data is not copied */
   const char *data = img.segments[0].data;
   assert_true(data > bytes.data && data < bytes.data + bytes.len);
@@ -206,7 +208,7 @@ static void test_lies(void **state) {
   put64(section(&b, SEC_SYMTAB, NULL) + 24 + 8, 8);
   expect_lie(&b, "label");
   put32(section(&b, SEC_NOTE, NULL) + 20, 7);
-  expect_lie(&b, "understands version 1");
+  expect_lie(&b, "understands version 2");
   strbuf_free(&b);
 }
 

@@ -209,14 +209,15 @@ static void test_roofline(void **state) {
   isa_image_init(&img);
   img.ideal_macs_s8 = 1024.0 * 1024 * 1024;
   img.ideal_dram_bytes = 3.0 * 1024 * 1024;
-  img.ideal_vpu_ops = 256000;
   IsaRoofline r = isa_roofline(&img);
-  near(r.mxu, 262144);
+  near(r.compute, 262144);
   near(r.dram, 98304);
-  near(r.vpu, 1000); /* 64 lanes, 4 slots */
   near(r.bound, 262144);
   img.ideal_macs_bf16 = 4096;
-  near(isa_roofline(&img).mxu, 262146);
+  near(isa_roofline(&img).compute, 262146);
+  /* An array of 8 by 8 multiplies 64 a cycle, bf16 32; 64 lanes of 4 slots could do 256. */
+  img.machine.mxu_rows = img.machine.mxu_cols = 8;
+  near(isa_roofline(&img).compute, (1024.0 * 1024 * 1024 + 4096) / 256);
   isa_image_free(&img);
 }
 
