@@ -128,6 +128,11 @@ static double slots_cycles(const Slots *s, const MachineDesc *m) {
   return fmax(c, 1);
 }
 
+/* Energy in additions of 32 bits: float sums add in binary64. */
+static double lane_operations(IsaVopKind op) {
+  return op == VOP_RSUM_F || op == VOP_SUM_F ? 2 : 1;
+}
+
 /* Bytes ld or st v moves per row: `times` iterations of `n` elements; a stream that stands still
  * along the vector loop moves one element. */
 static void stream_bytes(const IsaDesc *d, const IsaVop *v, double times, double n, double rows,
@@ -169,7 +174,7 @@ static void cost_vx(const IsaDesc *d, const IsaVprog *vp, const MachineDesc *m, 
     }
     double times = in_red ? red : 1, elements = in_vec ? width : 1;
     slots_add(&s, v, times);
-    c->vpu_ops += rows * times * elements;
+    c->vpu_ops += rows * times * elements * lane_operations((IsaVopKind)v->op);
     stream_bytes(d, v, times, elements, rows, c);
   }
   if (s.all > 0) per_row += slots_cycles(&s, m);

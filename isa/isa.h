@@ -193,7 +193,7 @@ typedef struct {
   const char *mnemonic;
   uint8_t code;
   const char *operands;
-  enum { UNIT_ALU, UNIT_LOAD, UNIT_STORE, UNIT_SFU, UNIT_RED, UNIT_CTL } unit;
+  enum { UNIT_ALU, UNIT_LOAD, UNIT_STORE, UNIT_SFU, UNIT_RED, UNIT_SUM, UNIT_CTL } unit;
   const char *doc;
 } IsaVopInfo;
 const IsaVopInfo *isa_vop_info(IsaVopKind k);

@@ -109,6 +109,7 @@ bool isa_vop_decode(const uint8_t in[8], IsaVop *out) {
 typedef struct {
   bool in_vec, in_red, red_done;
   uint32_t v_known;   /* v registers written in this pass */
+  uint32_t v_pending; /* v registers this red section sums into, complete at endr */
   uint32_t r_known;   /* r registers written so far in the row */
   uint32_t r_pending; /* r registers this pass reduces into, complete at endv */
   int nstreams;
@@ -131,24 +132,43 @@ static bool check_source(const CheckState *s, uint8_t a, const char **why) {
   }
   if (!is_vreg(a)) return refuse(why, "an operand is not a register or an immediate");
   if (!s->in_vec) return refuse(why, "a v register is read outside vec..endv");
+  if (s->v_pending >> a & 1)
+    return refuse(why, "a sum over the reduction loops is read before its red section ends; read "
+                       "it after endr");
   if (!(s->v_known >> a & 1))
     return refuse(why, "a v register is read before it is written in its pass");
   return true;
 }
 
+/* Destinations of reductions have their value where the section ends. */
+static bool check_row_reduction(CheckState *s, const IsaVop *v, const char **why) {
+  if (!s->in_vec) return refuse(why, "a row reduction stands outside vec..endv");
+  if (!is_rreg(v->dst)) return refuse(why, "a row reduction's destination is an r register");
+  uint32_t bit = 1u << (v->dst - VARG_R0);
+  if (s->r_pending & bit)
+    return refuse(why, "two row reductions of one pass have the same destination");
+  s->r_pending |= bit;
+  return true;
+}
+
+static bool check_loop_sum(CheckState *s, const IsaVop *v, const char **why) {
+  if (!s->in_red) return refuse(why, "a sum over the reduction loops stands outside red..endr");
+  if (!is_vreg(v->dst))
+    return refuse(why, "the destination of a sum over the reduction loops is a v register");
+  if (s->v_pending >> v->dst & 1)
+    return refuse(why, "two sums of one red section have the same destination");
+  s->v_pending |= 1u << v->dst;
+  return true;
+}
+
 static bool check_dest(CheckState *s, const IsaVop *v, const char **why) {
-  if (vops[v->op].unit == UNIT_RED) {
-    if (!s->in_vec) return refuse(why, "a row reduction stands outside vec..endv");
-    if (s->in_red) return refuse(why, "a row reduction stands inside red..endr");
-    if (!is_rreg(v->dst)) return refuse(why, "a row reduction's destination is an r register");
-    uint32_t bit = 1u << (v->dst - VARG_R0);
-    if (s->r_pending & bit)
-      return refuse(why, "two row reductions of one pass have the same destination");
-    s->r_pending |= bit;
-    return true;
-  }
+  if (vops[v->op].unit == UNIT_RED) return check_row_reduction(s, v, why);
+  if (vops[v->op].unit == UNIT_SUM) return check_loop_sum(s, v, why);
   if (s->in_vec) {
     if (!is_vreg(v->dst)) return refuse(why, "inside vec..endv a destination is a v register");
+    if (s->v_pending >> v->dst & 1)
+      return refuse(why,
+                    "the destination of a sum over the reduction loops is written before endr");
     s->v_known |= 1u << v->dst;
   } else {
     if (!is_rreg(v->dst)) return refuse(why, "outside vec..endv a destination is an r register");
@@ -180,6 +200,8 @@ static bool check_section(CheckState *s, IsaVopKind op, const char **why) {
     if (!s->in_red) return refuse(why, "endr without red");
     s->in_red = false;
     s->red_done = true;
+    s->v_known |= s->v_pending;
+    s->v_pending = 0;
     return true;
   }
 }

@@ -190,7 +190,7 @@ static LLVMValueRef emit_iota(Emit *e, int loop) {
   return LLVMBuildAdd(g->b, n, LLVMConstVector(lanes, 16), "");
 }
 
-/* ---- row reductions: 16 partials, then folds of 8, 4, 2, 1 ---- */
+/* ---- reductions: of rows in 16 partials, then folds of 8, 4, 2, 1; of loops in a lane ---- */
 
 static uint32_t identity(IsaVopKind op) {
   switch (op) {
@@ -202,9 +202,9 @@ static uint32_t identity(IsaVopKind op) {
   }
 }
 
+/* Of row reductions but rsum.f. */
 static IsaVopKind combiner(IsaVopKind op) {
   switch (op) {
-  case VOP_RSUM_F: return VOP_ADD_F;
   case VOP_RMAX_F: return VOP_MAX_F;
   case VOP_RMIN_F: return VOP_MIN_F;
   case VOP_RSUM_I: return VOP_ADD_I;
@@ -213,32 +213,66 @@ static IsaVopKind combiner(IsaVopKind op) {
   }
 }
 
-static void emit_reduce(Emit *e, int at) {
+/* Float sums are kept in binary64. */
+static bool is_sum(IsaVopKind op) {
+  return op == VOP_RSUM_F || op == VOP_SUM_F;
+}
+
+static bool collects(const IsaVop *v) {
+  unsigned unit = isa_vop_info((IsaVopKind)v->op)->unit;
+  return unit == UNIT_RED || unit == UNIT_SUM;
+}
+
+static LLVMTypeRef partials_type(Emit *e, IsaVopKind op) {
+  return is_sum(op) ? e->g->vf64 : e->g->v32;
+}
+
+static void start_partials(Emit *e, int at) {
+  IsaVopKind op = (IsaVopKind)e->p->ops[at].op;
+  LLVMValueRef start = is_sum(op) ? LLVMConstNull(e->g->vf64) : vx_const(e->g, true, identity(op));
+  LLVMBuildStore(e->g->b, start, e->acc[at]);
+}
+
+static LLVMValueRef combine(Emit *e, IsaVopKind op, LLVMValueRef a, LLVMValueRef b) {
+  return is_sum(op) ? LLVMBuildFAdd(e->g->b, a, b, "") : vx_emit_op(e->g, combiner(op), a, b, b);
+}
+
+static void collect(Emit *e, int at) {
   VxGen *g = e->g;
   const IsaVop *v = &e->p->ops[at];
-  LLVMValueRef old = LLVMBuildLoad2(g->b, g->v32, e->acc[at], ""), x = read_arg(e, v, v->a);
-  LLVMValueRef next = vx_emit_op(g, combiner((IsaVopKind)v->op), old, x, x);
+  IsaVopKind op = (IsaVopKind)v->op;
+  LLVMValueRef old = LLVMBuildLoad2(g->b, partials_type(e, op), e->acc[at], "");
+  LLVMValueRef x = read_arg(e, v, v->a);
+  LLVMValueRef next = combine(e, op, old, is_sum(op) ? vx_emit_double(g, x) : x);
   LLVMBuildStore(g->b, LLVMBuildSelect(g->b, e->mask, next, old, ""), e->acc[at]);
 }
 
 static void finish_reduce(Emit *e, int at) {
   VxGen *g = e->g;
   const IsaVop *v = &e->p->ops[at];
-  LLVMValueRef x = LLVMBuildLoad2(g->b, g->v32, e->acc[at], "");
+  IsaVopKind op = (IsaVopKind)v->op;
+  LLVMTypeRef type = partials_type(e, op);
+  LLVMValueRef x = LLVMBuildLoad2(g->b, type, e->acc[at], "");
   for (unsigned half = 8; half; half /= 2) {
     LLVMValueRef lanes[16];
     for (unsigned i = 0; i < 16; i++) lanes[i] = LLVMConstInt(g->i32, (i + half) % 16, false);
     LLVMValueRef y =
-        LLVMBuildShuffleVector(g->b, x, LLVMGetUndef(g->v32), LLVMConstVector(lanes, 16), "");
-    x = vx_emit_op(g, combiner((IsaVopKind)v->op), x, y, y);
+        LLVMBuildShuffleVector(g->b, x, LLVMGetUndef(type), LLVMConstVector(lanes, 16), "");
+    x = combine(e, op, x, y);
   }
-  write_reg(e, v->dst, LLVMBuildExtractElement(g->b, x, LLVMConstInt(g->i32, 0, false), ""));
+  x = LLVMBuildExtractElement(g->b, x, LLVMConstInt(g->i32, 0, false), "");
+  write_reg(e, v->dst, is_sum(op) ? vx_emit_single(g, x) : x);
+}
+
+static void finish_sum(Emit *e, int at) {
+  LLVMValueRef sum = LLVMBuildLoad2(e->g->b, e->g->vf64, e->acc[at], "");
+  write_reg(e, e->p->ops[at].dst, vx_emit_single(e->g, sum));
 }
 
 /* ---- sections ---- */
 
-static int pass_end(const IsaVprog *p, int at) {
-  while (at < p->n && p->ops[at].op != VOP_ENDV) at++;
+static int section_end(const IsaVprog *p, int at, IsaVopKind end) {
+  while (at < p->n && p->ops[at].op != end) at++;
   return at;
 }
 
@@ -255,8 +289,8 @@ static void emit_plain(Emit *e, int at) {
   case VOP_IOTAO1: write_reg(e, v->dst, emit_iota(e, VLOOP_O1)); return;
   default: break;
   }
-  if (isa_vop_info(op)->unit == UNIT_RED) {
-    emit_reduce(e, at);
+  if (collects(v)) {
+    collect(e, at);
     return;
   }
   write_reg(e, v->dst,
@@ -273,29 +307,39 @@ static void begin_chunk(Emit *e, LLVMValueRef i) {
   e->mask = LLVMBuildICmp(g->b, LLVMIntULT, LLVMConstVector(lanes, 16), alive, "");
 }
 
+/* Loops r0 and r1 around what stands between red and endr, the operations at and end. */
+static void emit_reduction_loops(Emit *e, int at, int end) {
+  for (int i = at; i < end; i++)
+    if (e->p->ops[i].op == VOP_SUM_F) start_partials(e, i);
+  Loop r0 = loop_begin(e, e->count[VLOOP_R0], 1);
+  e->iv[VLOOP_R0] = r0.phi;
+  Loop r1 = loop_begin(e, e->count[VLOOP_R1], 1);
+  e->iv[VLOOP_R1] = r1.phi;
+  for (int i = at + 1; i < end; i++) emit_plain(e, i);
+  loop_end(e, &r1);
+  loop_end(e, &r0);
+  e->iv[VLOOP_R0] = e->iv[VLOOP_R1] = NULL;
+  for (int i = at; i < end; i++)
+    if (e->p->ops[i].op == VOP_SUM_F) finish_sum(e, i);
+}
+
 /* vec .. endv; returns the index of endv. */
 static int emit_pass(Emit *e, int at) {
   VxGen *g = e->g;
-  int end = pass_end(e->p, at);
+  int end = section_end(e->p, at, VOP_ENDV);
   for (int i = at; i < end; i++)
-    if (isa_vop_info((IsaVopKind)e->p->ops[i].op)->unit == UNIT_RED)
-      LLVMBuildStore(g->b, vx_const(g, true, identity((IsaVopKind)e->p->ops[i].op)), e->acc[i]);
+    if (isa_vop_info((IsaVopKind)e->p->ops[i].op)->unit == UNIT_RED) start_partials(e, i);
   for (int i = 0; i < ISA_VREGS; i++) LLVMBuildStore(g->b, vx_const(g, true, 0), e->vreg[i]);
-  Loop v = loop_begin(e, e->count[VLOOP_V], 16), r0 = {0}, r1 = {0};
+  Loop v = loop_begin(e, e->count[VLOOP_V], 16);
   begin_chunk(e, v.phi);
   for (int i = at + 1; i < end; i++) {
-    if (e->p->ops[i].op == VOP_RED) {
-      r0 = loop_begin(e, e->count[VLOOP_R0], 1);
-      e->iv[VLOOP_R0] = r0.phi;
-      r1 = loop_begin(e, e->count[VLOOP_R1], 1);
-      e->iv[VLOOP_R1] = r1.phi;
-    } else if (e->p->ops[i].op == VOP_ENDR) {
-      loop_end(e, &r1);
-      loop_end(e, &r0);
-      e->iv[VLOOP_R0] = e->iv[VLOOP_R1] = NULL;
-    } else {
+    if (e->p->ops[i].op != VOP_RED) {
       emit_plain(e, i);
+      continue;
     }
+    int endr = section_end(e->p, i, VOP_ENDR);
+    emit_reduction_loops(e, i, endr);
+    i = endr;
   }
   loop_end(e, &v);
   e->iv[VLOOP_V] = NULL;
@@ -328,8 +372,8 @@ static void emit_prologue(Emit *e) {
   for (int i = 0; i < ISA_VREGS; i++) e->vreg[i] = alloca_of(e, g->v32);
   for (int i = 0; i < ISA_RREGS; i++) e->rreg[i] = alloca_of(e, g->i32);
   for (int i = 0; i < e->p->n; i++)
-    if (isa_vop_info((IsaVopKind)e->p->ops[i].op)->unit == UNIT_RED)
-      e->acc[i] = alloca_of(e, g->v32);
+    if (collects(&e->p->ops[i]))
+      e->acc[i] = alloca_of(e, partials_type(e, (IsaVopKind)e->p->ops[i].op));
   e->buffer = alloca_of(e, g->v32);
 }
 

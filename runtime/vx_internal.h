@@ -16,7 +16,7 @@ typedef struct {
   LLVMModuleRef mod;
   LLVMBuilderRef b;
   int level; /* host vector level the code may use */
-  LLVMTypeRef i8, i16, i32, i64, f32, ptr, v32, vf32;
+  LLVMTypeRef i8, i16, i32, i64, f32, f64, ptr, v32, vf32, vf64;
 } VxGen;
 
 /* i32 or <16 x i32>, f32 or <16 x f32>: the shape follows `wide`. */
@@ -24,6 +24,9 @@ LLVMValueRef vx_const(VxGen *g, bool wide, uint32_t bits);
 /* An ALU or SFU operation on 32-bit lanes, operands and result as integers; special functions are
  * expanded into the steps isa defines. */
 LLVMValueRef vx_emit_op(VxGen *g, IsaVopKind op, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
+/* Lanes of f32 bits as binary64, and those rounded back to f32 bits. */
+LLVMValueRef vx_emit_double(VxGen *g, LLVMValueRef lanes);
+LLVMValueRef vx_emit_single(VxGen *g, LLVMValueRef doubles);
 /* Lanes of 32 bits from and to the stored type: the element value is an i8, i16 or i32 (or a vector
  * of them). */
 LLVMTypeRef vx_stored_type(VxGen *g, DType t, bool wide);

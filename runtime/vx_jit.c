@@ -173,9 +173,11 @@ static void gen_init(VxGen *g, LLVMContextRef cx, int level, LLVMOrcLLJITRef jit
   g->i32 = LLVMInt32TypeInContext(cx);
   g->i64 = LLVMInt64TypeInContext(cx);
   g->f32 = LLVMFloatTypeInContext(cx);
+  g->f64 = LLVMDoubleTypeInContext(cx);
   g->ptr = LLVMPointerType(g->i8, 0);
   g->v32 = LLVMVectorType(g->i32, 16);
   g->vf32 = LLVMVectorType(g->f32, 16);
+  g->vf64 = LLVMVectorType(g->f64, 16);
 }
 
 static LLVMOrcThreadSafeContextRef context_new(LLVMContextRef *cx) {

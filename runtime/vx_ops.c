@@ -183,6 +183,14 @@ LLVMValueRef vx_emit_op(VxGen *g, IsaVopKind op, LLVMValueRef a, LLVMValueRef b,
   return v ? as_int(g, v) : vx_const(g, is_wide(a), 0);
 }
 
+LLVMValueRef vx_emit_double(VxGen *g, LLVMValueRef v) {
+  return LLVMBuildFPExt(g->b, as_float(g, v), is_wide(v) ? g->vf64 : g->f64, "");
+}
+
+LLVMValueRef vx_emit_single(VxGen *g, LLVMValueRef v) {
+  return as_int(g, LLVMBuildFPTrunc(g->b, v, is_wide(v) ? g->vf32 : g->f32, ""));
+}
+
 /* ---- stored forms ---- */
 
 LLVMTypeRef vx_stored_type(VxGen *g, DType t, bool wide) {

@@ -24,6 +24,7 @@ static const struct {
     {"add.i v4, v4, -2", 0x20 | 4u << 8 | 4u << 13 | 63u << 19 | 0xfffffffeull << 32},
     {"sel v1, v2, v3, 1.0", 0x30 | 1u << 8 | 2u << 25 | 3u << 13 | 63u << 19 | 0x3f800000ull << 32},
     {"rsum.f r1, v0", 0x50 | 17u << 8},
+    {"sum.f v5, v2", 0x56 | 5u << 8 | 2u << 13},
     {"iota v9", 0x0b | 9u << 8},
 };
 
@@ -127,7 +128,14 @@ static void test_text(void **state) {
   reject("vec; ld v0, s0; endv; vec; st s0, v0; endv", "before it is written");
   reject("vec; ld v0, s0; rsum.f r0, v0; add.f v0, v0, r0; endv", "after endv");
   reject("rsum.f r0, 1.0", "outside vec");
-  reject("vec; ld v0, s0; red; rsum.f r0, v0; endr; endv", "inside red");
+  accept("vec; red; ld v0, s0; rsum.f r0, v0; endr; endv; st s1, r0");
+  accept("vec; red; ld v1, s0; sum.f v0, v1; sum.f v2, 1.0; endr; add.f v0, v0, v2; endv");
+  reject("vec; ld v0, s0; sum.f v1, v0; endv", "outside red");
+  reject("sum.f r0, 1.0", "outside red");
+  reject("vec; red; ld v1, s0; sum.f v0, v1; add.f v1, v0, v1; endr; endv", "after endr");
+  reject("vec; red; ld v1, s0; sum.f v0, v1; ld v0, s0; endr; endv", "written before endr");
+  reject("vec; red; ld v1, s0; sum.f v0, v1; sum.f v0, v1; endr; endv", "same destination");
+  reject("vec; red; ld v1, s0; sum.f r0, v1; endr; endv", "is a v register");
   reject("vec; ld v0, s0; rsum.f v1, v0; endv", "r register");
   reject("vec; ld v0, s0; rsum.f r1, v0; rmax.f r1, v0; endv", "same destination");
   reject("vec; ld v16, s0; endv", "destination");

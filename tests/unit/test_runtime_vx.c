@@ -51,6 +51,7 @@ static void put(const Row *w, int s, uint32_t r0, uint32_t r1, uint32_t v, uint3
 
 typedef struct {
   uint32_t r[ISA_RREGS], v[ISA_VREGS], part[ISA_VPROG_MAX][16];
+  double sum[ISA_VPROG_MAX][16]; /* of rsum.f; of sum.f the first */
 } Regs;
 
 static uint32_t arg(const Regs *g, const IsaVop *o, uint8_t a) {
@@ -60,20 +61,38 @@ static uint32_t arg(const Regs *g, const IsaVop *o, uint8_t a) {
 static const struct {
   IsaVopKind red, with;
   uint32_t start;
-} reductions[] = {{VOP_RSUM_F, VOP_ADD_F, 0},           {VOP_RMAX_F, VOP_MAX_F, 0xff800000u},
-                  {VOP_RMIN_F, VOP_MIN_F, 0x7f800000u}, {VOP_RSUM_I, VOP_ADD_I, 0},
-                  {VOP_RMAX_I, VOP_MAX_I, 0x80000000u}, {VOP_RMIN_I, VOP_MIN_I, 0x7fffffffu}};
+} reductions[] = {{VOP_RMAX_F, VOP_MAX_F, 0xff800000u},
+                  {VOP_RMIN_F, VOP_MIN_F, 0x7f800000u},
+                  {VOP_RSUM_I, VOP_ADD_I, 0},
+                  {VOP_RMAX_I, VOP_MAX_I, 0x80000000u},
+                  {VOP_RMIN_I, VOP_MIN_I, 0x7fffffffu}};
 
 static int reduction_of(uint8_t op) {
-  for (int i = 0; i < 6; i++)
+  for (int i = 0; i < (int)NPU_COUNTOF(reductions); i++)
     if (reductions[i].red == (IsaVopKind)op) return i;
   return -1;
+}
+
+static float as_float(uint32_t u) {
+  float f;
+  memcpy(&f, &u, 4);
+  return f;
+}
+static uint32_t as_bits(double d) {
+  float f = (float)d;
+  uint32_t u;
+  memcpy(&u, &f, 4);
+  return u;
 }
 
 static void step(const Row *w, Regs *g, int at, uint32_t r0, uint32_t r1, uint32_t v) {
   const IsaVop *o = &w->p->ops[at];
   uint32_t x, *dst = o->dst < 16 ? &g->v[o->dst] : &g->r[o->dst - 16];
   int red = reduction_of(o->op);
+  if (o->op == VOP_RSUM_F || o->op == VOP_SUM_F) {
+    g->sum[at][o->op == VOP_RSUM_F ? v % 16 : 0] += (double)as_float(arg(g, o, o->a));
+    return;
+  }
   if (red >= 0) {
     x = arg(g, o, o->a);
     g->part[at][v % 16] = isa_vop_eval(reductions[red].with, g->part[at][v % 16], x, 0);
@@ -93,9 +112,31 @@ static void step(const Row *w, Regs *g, int at, uint32_t r0, uint32_t r1, uint32
   }
 }
 
+static void loops(const Row *w, Regs *g, int from, int to, uint32_t v) {
+  for (int k = from; k < to; k++) g->sum[k][0] = w->p->ops[k].op == VOP_SUM_F ? 0 : g->sum[k][0];
+  for (uint32_t r0 = 0; r0 < w->d->vec.count[VLOOP_R0]; r0++)
+    for (uint32_t r1 = 0; r1 < w->d->vec.count[VLOOP_R1]; r1++)
+      for (int k = from; k < to; k++) step(w, g, k, r0, r1, v);
+  for (int k = from; k < to; k++)
+    if (w->p->ops[k].op == VOP_SUM_F) g->v[w->p->ops[k].dst] = as_bits(g->sum[k][0]);
+}
+
+static void finish(const IsaVop *o, Regs *g, int at) {
+  int red = reduction_of(o->op);
+  uint32_t *part = g->part[at];
+  double *sum = g->sum[at];
+  for (int half = 8; half; half /= 2)
+    for (int k = 0; k < half; k++) {
+      if (red >= 0) part[k] = isa_vop_eval(reductions[red].with, part[k], part[k + half], 0);
+      sum[k] += sum[k + half];
+    }
+  g->r[o->dst - 16] = red >= 0 ? part[0] : as_bits(sum[0]);
+}
+
 static int pass(const Row *w, Regs *g, int at) {
   int end = at;
   while (w->p->ops[end].op != VOP_ENDV) end++;
+  memset(g->sum, 0, sizeof g->sum);
   for (int i = at; i < end; i++)
     for (int k = 0; k < 16 && reduction_of(w->p->ops[i].op) >= 0; k++)
       g->part[i][k] = reductions[reduction_of(w->p->ops[i].op)].start;
@@ -107,19 +148,11 @@ static int pass(const Row *w, Regs *g, int at) {
       }
       int close = i;
       while (w->p->ops[close].op != VOP_ENDR) close++;
-      for (uint32_t r0 = 0; r0 < w->d->vec.count[VLOOP_R0]; r0++)
-        for (uint32_t r1 = 0; r1 < w->d->vec.count[VLOOP_R1]; r1++)
-          for (int k = i + 1; k < close; k++) step(w, g, k, r0, r1, v);
+      loops(w, g, i + 1, close, v);
       i = close;
     }
-  for (int i = at; i < end; i++) {
-    int red = reduction_of(w->p->ops[i].op);
-    if (red < 0) continue;
-    for (int half = 8; half; half /= 2)
-      for (int k = 0; k < half; k++)
-        g->part[i][k] = isa_vop_eval(reductions[red].with, g->part[i][k], g->part[i][k + half], 0);
-    g->r[w->p->ops[i].dst - 16] = g->part[i][0];
-  }
+  for (int i = at; i < end; i++)
+    if (isa_vop_info((IsaVopKind)w->p->ops[i].op)->unit == UNIT_RED) finish(&w->p->ops[i], g, i);
   return end;
 }
 
@@ -324,6 +357,18 @@ static void reductions_and_loops(void **state) {
           16, true);
   compare("vector count=[1,1,0,3,20] s0=spm:f32@0[0,0,0,0,4] s1=spm:f32@8192[0,0,0,0,4]",
           "vec; mov v0, 2.0; red; ld v1, s0; add.f v0, v0, v1; endr; st s1, v0; endv", 17, true);
+  /* sums in lanes, over loops that may be empty, and of a row by way of the loops */
+  compare("vector count=[2,3,0,3,21] s0=spm:f32@0[0,84,0,0,4] s1=spm:f32@8192[0,84,0,0,4]",
+          "vec; red; ld v1, s0; sum.f v0, v1; endr; st s1, v0; endv", 19, true);
+  compare(pool,
+          "vec; red; ld v1, s0; sum.f v0, v1; sum.f v2, 0.1; endr; sub.f v0, v0, v2; st s1, "
+          "v0; endv",
+          20, true);
+  compare("vector count=[3,4,3,3,24] s0=spm:f32@0[2304,192,1152,96,4] "
+          "s1=spm:f32@16384[400,100,0,0,4] s2=spm:f32@24576[400,100,0,0,0]",
+          "vec; red; ld v1, s0; rsum.f r0, v1; rmax.f r1, v1; sum.f v2, v1; endr; st s1, v2; endv; "
+          "add.f r0, r0, r1; st s2, r0",
+          21, true);
   compare("vector count=[1,2,1,1,0] s0=spm:f32@0[0,4,0,0,4]",
           "vec; mov v0, 1.0; rmax.f r0, v0; endv; st s0, r0", 18, true);
 }
@@ -338,12 +383,26 @@ static bool op_allowed(IsaVopKind op, bool floats) {
   return shared || (floats ? f : i);
 }
 
+/* A red section: something loaded, changed, and collected in lanes (v6, v7) and in row scalars. */
+static void random_red(Rng *g, bool floats, unsigned *reduced, StrBuf *p) {
+  strbuf_printf(p, "; red; ld v8, s%d", (int)rng_range(g, 0, 1));
+  if (rng_range(g, 0, 1)) strbuf_puts(p, floats ? "; mul.f v8, v8, 1.5" : "; add.i v8, v8, 7");
+  if (floats) strbuf_puts(p, "; sum.f v6, v8; sum.f v7, 0.1");
+  for (unsigned r = 4; r < 6; r++) {
+    static const char *const reds[2][2] = {{"rsum.i", "rmin.i"}, {"rsum.f", "rsum.f"}};
+    strbuf_printf(p, "; %s r%u, v8", reds[floats][rng_range(g, 0, 1)], r);
+    *reduced |= 1u << r;
+  }
+  strbuf_puts(p, floats ? "; endr; add.f v6, v6, v7; st s2, v6" : "; endr");
+}
+
 static void random_program(Rng *g, bool floats, StrBuf *p) {
   int passes = (int)rng_range(g, 1, 3), ops = 0;
   unsigned r_known = 0;
   for (int k = 0; k < passes; k++) {
     unsigned known = 0, reduced = 0;
     strbuf_puts(p, k ? "; vec" : "vec");
+    if (rng_range(g, 0, 2) == 0) random_red(g, floats, &reduced, p), ops += 8;
     int n = (int)rng_range(g, 3, 14);
     for (int i = 0; i < n && ops < 50; i++, ops++) {
       unsigned dst = (unsigned)rng_range(g, 0, 5);
@@ -397,10 +456,11 @@ static void random_programs(void **state) {
     bool floats = i % 2;
     random_program(&g, floats, &p);
     snprintf(d, sizeof d,
-             "vector count=[%d,%d,1,1,%d] s0=spm:f32@0[600,100,0,0,%d] "
-             "s1=spm:%s@4096[800,%d,0,0,4] s2=spm:f32@16384[2048,512,0,0,4]",
-             (int)rng_range(&g, 1, 3), (int)rng_range(&g, 1, 4), (int)rng_range(&g, 1, 90),
-             (int)rng_range(&g, 0, 2) * 4, floats ? "f32" : "s32", (int)rng_range(&g, 0, 100) * 4);
+             "vector count=[%d,%d,%d,%d,%d] s0=spm:f32@0[600,100,16,4,%d] "
+             "s1=spm:%s@4096[800,%d,-8,12,4] s2=spm:f32@16384[2048,512,0,0,4]",
+             (int)rng_range(&g, 1, 3), (int)rng_range(&g, 1, 4), (int)rng_range(&g, 0, 3),
+             (int)rng_range(&g, 0, 3), (int)rng_range(&g, 1, 90), (int)rng_range(&g, 0, 2) * 4,
+             floats ? "f32" : "s32", (int)rng_range(&g, 0, 100) * 4);
     compare(d, p.data, i, floats);
     strbuf_free(&p);
   }
