@@ -29,7 +29,7 @@ static IsaEngine load_queue(const KernelInfo *ki, int operand, const Block *b) {
 static void make_home(Writer *w, IrBuilder *b, int store, const char *space, int64_t bytes,
                       int slots) {
   Home *h = &w->home[store];
-  static const char *const names[] = {"x", "t", "acc", "y"};
+  static const char *const names[] = {"x", "t", "acc", "y", "c"};
   const Store *st = &w->ki.store[store];
   char name[24];
   h->size = st->kind == STORE_ACC ? bytes : round_up(bytes, 64);
@@ -82,6 +82,8 @@ static bool make_homes(Writer *w, IrBuilder *b, const Places *places, const char
         return false;
       break;
     case STORE_STAGE:
+    case STORE_CARRY:
+      if (st->kind == STORE_CARRY && !sched_accumulates(ki, &w->s, ki->red)) break;
       if (!sched_stage_block(ki, &w->s, i, &h->block, why)) return false;
       make_home(w, b, i, "spm", h->block.bytes, 1);
       break;

@@ -32,7 +32,7 @@ typedef struct {
 } Schedule;
 
 /* A place a step reads or writes. */
-typedef enum { STORE_OPERAND, STORE_STAGE, STORE_ACC, STORE_RESULT } StoreKind;
+typedef enum { STORE_OPERAND, STORE_STAGE, STORE_ACC, STORE_RESULT, STORE_CARRY } StoreKind;
 typedef struct {
   StoreKind kind;
   int index;             /* operand or result number */
@@ -40,6 +40,8 @@ typedef struct {
   DType dtype;
   uint32_t dims;   /* kernel dimensions it varies over */
   uint8_t readers; /* bit set of IsaEngine that read it */
+  int carry; /* of a float sum: the STORE_CARRY of what rounding lost of it between grid steps;
+                else -1 */
 } Store;
 
 /* One pass over a set of dimensions: a product on the MXU, or a vector program. */
@@ -80,6 +82,8 @@ typedef struct {
 bool sched_analyze(const IrOp *kernel, KernelInfo *out, const char **why);
 /* Store holding a scalar, or -1. */
 int sched_store_of(const KernelInfo *ki, const IrValue *scalar);
+/* Does the reduction add floats? The vector unit keeps such a sum more exactly than one f32. */
+bool sched_is_float_sum(const IrOp *reduce);
 /* Index in ki->scalar, or -1. */
 int sched_scalar(const KernelInfo *ki, const IrValue *scalar);
 /* Calls visit for each store a step reads, in a fixed order. */
@@ -110,8 +114,8 @@ bool sched_operand_block(const KernelInfo *ki, const Schedule *s, int operand, B
                          const char **why);
 bool sched_result_block(const KernelInfo *ki, const Schedule *s, int result, Block *out,
                         const char **why);
-/* Stage values: dense over their dimensions, in dimension order, unless they live in a result
- * block. */
+/* Stage values and carries: dense over their dimensions, in dimension order, unless they live in a
+ * result block. */
 bool sched_stage_block(const KernelInfo *ki, const Schedule *s, int store, Block *out,
                        const char **why);
 
@@ -181,7 +185,7 @@ typedef struct {
   int nouter;
   int nred;         /* reduction loops r0, r1 in use */
   bool v_reduces;   /* the vector loop is a reduction: row scalars collect it */
-  bool accumulates; /* adds to what earlier grid steps left */
+  bool accumulates; /* adds to what earlier grid steps left, read from the stream written */
 } Vec;
 /* Vector program of a step; again: the variant that adds to what earlier grid steps left. False,
  * with *why, when it needs more registers or micro-operations than there are. */
@@ -193,6 +197,8 @@ bool sched_vec(const KernelInfo *ki, const Schedule *s, int step, const MachineD
 int64_t sched_tile(const KernelInfo *ki, const Schedule *s,
                    int dim); /* elements, at least 1: min(tile, extent) or rounded up for planes */
 int64_t sched_tiles(const KernelInfo *ki, const Schedule *s, int dim);
+/* Do grid steps add to what earlier ones left of a reduction? Only then do carries exist. */
+bool sched_accumulates(const KernelInfo *ki, const Schedule *s, uint32_t reduced);
 /* Grid loops an operand's block depends on, as the depth after the innermost of them; 0: loaded
  * once. */
 int sched_depth(const KernelInfo *ki, const Schedule *s, uint32_t dims);

@@ -14,6 +14,12 @@ int64_t sched_tiles(const KernelInfo *ki, const Schedule *s, int dim) {
   return ceil_div(ki->k.extent[dim], sched_tile(ki, s, dim));
 }
 
+bool sched_accumulates(const KernelInfo *ki, const Schedule *s, uint32_t reduced) {
+  for (int d = 0; d < ki->k.ndims; d++)
+    if ((reduced & ki->tileable_red) >> d & 1 && sched_tiles(ki, s, d) > 1) return true;
+  return false;
+}
+
 int sched_depth(const KernelInfo *ki, const Schedule *s, uint32_t dims) {
   (void)ki;
   int depth = 0;

@@ -282,9 +282,11 @@ static bool price_vector(Pricing *pr) {
     pr->step_vpu += c.cycles * around;
     pr->p->seq += times * (12 + around * (4 + 3 * v.nstreams));
   }
+  bool carries = sched_accumulates(pr->ki, pr->s, pr->ki->red);
   for (int i = 0; i < pr->ki->nstores; i++) {
     Block b;
-    if (pr->ki->store[i].kind != STORE_STAGE) continue;
+    StoreKind kind = pr->ki->store[i].kind;
+    if (kind != STORE_STAGE && !(kind == STORE_CARRY && carries)) continue;
     if (!sched_stage_block(pr->ki, pr->s, i, &b, pr->why)) return false;
     pr->p->spm_bytes += round_up(b.bytes, 64);
   }

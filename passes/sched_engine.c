@@ -231,7 +231,8 @@ static bool store_block(const KernelInfo *ki, const Schedule *s, int store, cons
   switch (st->kind) {
   case STORE_OPERAND: return sched_operand_block(ki, s, st->index, b, why);
   case STORE_RESULT: return sched_result_block(ki, s, st->index, b, why);
-  case STORE_STAGE: return sched_stage_block(ki, s, store, b, why);
+  case STORE_STAGE:
+  case STORE_CARRY: return sched_stage_block(ki, s, store, b, why);
   case STORE_ACC:
     if (!sched_mxu(ki, s, m, &mx, why)) return false;
     sched_acc_block(&mx, m, b);
@@ -240,15 +241,16 @@ static bool store_block(const KernelInfo *ki, const Schedule *s, int store, cons
   return false;
 }
 
-/* Reads, then writes, then what earlier grid steps left of each reduction. */
+/* Reads, then writes, then the carries of sums, if any. */
 static bool collect_streams(const KernelInfo *ki, const Schedule *s, const Step *st, Vec *v) {
   Reading r = {ki, v, false};
   sched_step_reads(ki, st, add_read, &r);
   for (int t = 0; t < st->ntargets; t++) add_stream(&r, st->store[t], true);
-  for (int d = 0; d < ki->k.ndims; d++)
-    if ((st->red & ki->tileable_red) >> d & 1 && sched_tiles(ki, s, d) > 1) v->accumulates = true;
-  for (int t = 0; v->accumulates && t < st->ntargets; t++)
-    if (ir_is(st->target[t]->def, IR_OP_REDUCE)) add_stream(&r, st->store[t], false);
+  v->accumulates = sched_accumulates(ki, s, st->red);
+  for (int t = 0; v->accumulates && t < st->ntargets; t++) {
+    int carry = ki->store[st->store[t]].carry;
+    if (carry >= 0) add_stream(&r, carry, true);
+  }
   return !r.full;
 }
 

@@ -62,8 +62,8 @@ static bool used_later(const KernelInfo *ki, const IrValue *v, int phase) {
 static int add_store(KernelInfo *ki, StoreKind kind, int index, const IrValue *scalar, DType dtype,
                      uint32_t dims) {
   if (ki->nstores == SCHED_MAX_STORES) return -1;
-  ki->store[ki->nstores] =
-      (Store){.kind = kind, .index = index, .scalar = scalar, .dtype = dtype, .dims = dims};
+  ki->store[ki->nstores] = (Store){
+      .kind = kind, .index = index, .scalar = scalar, .dtype = dtype, .dims = dims, .carry = -1};
   return ki->nstores++;
 }
 
@@ -192,6 +192,11 @@ static int direct_result(const KernelInfo *ki, const IrValue *reduced, uint32_t 
   return -1;
 }
 
+bool sched_is_float_sum(const IrOp *reduce) {
+  return dtype_is_float(reduce->results[0].type->dtype) &&
+         strcmp(ir_get_str(reduce, "op", "sum"), "sum") == 0;
+}
+
 static bool place_reduce(KernelInfo *ki, int *phase_of_step, int i, bool allow_mxu) {
   const IrValue *v = ki->scalar[i].value;
   int phase = ki->scalar[i].phase - 1, factor[2];
@@ -213,7 +218,12 @@ static bool place_reduce(KernelInfo *ki, int *phase_of_step, int i, bool allow_m
   }
   int store = direct_result(ki, v, par);
   if (store < 0) store = add_store(ki, STORE_STAGE, -1, v, v->type->dtype, par);
-  return store >= 0 && add_target(ki, phase_of_step, phase, par, red, v, store);
+  if (store < 0) return false;
+  if (sched_is_float_sum(v->def)) {
+    ki->store[store].carry = add_store(ki, STORE_CARRY, -1, NULL, DT_F32, par);
+    if (ki->store[store].carry < 0) return false;
+  }
+  return add_target(ki, phase_of_step, phase, par, red, v, store);
 }
 
 static bool build_steps(KernelInfo *ki, bool allow_mxu) {

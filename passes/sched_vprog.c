@@ -213,9 +213,9 @@ static void emit_op(Gen *g, const IrOp *op, int k) {
   for (int i = 0; i < ntemps; i++) reg_give(g, temps[i]);
 }
 
-static int stream_of(const Gen *g, int store, bool write, int skip) {
+static int stream_of(const Gen *g, int store, bool write) {
   for (int i = 0; i < g->v->nstreams; i++)
-    if (g->v->stream[i].store == store && g->v->stream[i].write == write && skip-- == 0) return i;
+    if (g->v->stream[i].store == store && g->v->stream[i].write == write) return i;
   return 0;
 }
 
@@ -227,7 +227,7 @@ static int evaluate(Gen *g, const IrValue *v, bool top) {
   int store = top && v->def ? -1 : sched_store_of(g->ki, v);
   if (store >= 0) {
     g->reg[k] = (int8_t)reg_take(g);
-    emit(g, "ld v%d, s%d", g->reg[k], stream_of(g, store, false, 0));
+    emit(g, "ld v%d, s%d", g->reg[k], stream_of(g, store, false));
   } else if (ir_is(v->def, IR_OP_CONSTANT)) {
     Arg a;
     constant_text(v, is_real(v), &a);
@@ -259,6 +259,7 @@ static bool reduces(const Gen *g, int t) {
 
 /* ---- sections ---- */
 
+/* Reduces over a row; adds two values to one. */
 static const char *combine_name(const IrOp *reduce, bool row) {
   bool real = is_real(&reduce->results[0]);
   const char *op = ir_get_str(reduce, "op", "sum");
@@ -271,7 +272,7 @@ static const char *identity_text(const IrOp *reduce) {
   const char *op = ir_get_str(reduce, "op", "sum");
   if (!strcmp(op, "max")) return real ? "-inf" : "-2147483648";
   if (!strcmp(op, "min")) return real ? "inf" : "2147483647";
-  return real ? "0.0" : "0";
+  return "0"; /* float sums start by themselves */
 }
 
 /* Value of a target in a register, computed in the innermost loop. */
@@ -280,56 +281,106 @@ static int target_value(Gen *g, int t) {
   return evaluate(g, reduces(g, t) ? ir_operand(v->def, 0) : v, !reduces(g, t) && computes(g, t));
 }
 
+/* Collects register r of the innermost loop in acc: an r register when the vector loop reduces. */
+static void collect(Gen *g, const IrOp *reduce, int acc, int r) {
+  bool sum = sched_is_float_sum(reduce);
+  if (g->v->v_reduces)
+    emit(g, "%s r%d, v%d", combine_name(reduce, true), acc, r);
+  else if (g->v->nred && sum)
+    emit(g, "sum.f v%d, v%d", acc, r);
+  else if (g->v->nred)
+    emit(g, "%s v%d, v%d, v%d", combine_name(reduce, false), acc, acc, r);
+  else if (sum) /* a sum starts from +0, also of one element */
+    emit(g, "add.f v%d, v%d, 0.0", acc, r);
+  else
+    emit(g, "mov v%d, v%d", acc, r);
+}
+
 static void body(Gen *g, const int *acc) {
   for (int t = 0; t < g->st->ntargets; t++) {
     const IrValue *v = g->st->target[t];
     int r = target_value(g, t);
-    if (!reduces(g, t))
-      emit(g, "st s%d, v%d", stream_of(g, g->st->store[t], true, 0), r);
-    else if (g->v->nred)
-      emit(g, "%s v%d, v%d, v%d", combine_name(v->def, false), acc[t], acc[t], r);
+    if (reduces(g, t))
+      collect(g, v->def, acc[t], r);
     else
-      emit(g, "mov v%d, v%d", acc[t], r);
+      emit(g, "st s%d, v%d", stream_of(g, g->st->store[t], true), r);
     used(g, reduces(g, t) ? ir_operand(v->def, 0) : v);
   }
 }
 
-/* After the reduction loops: into row scalars, or with what was there before, out. */
-static void collect(Gen *g, const int *acc, bool again) {
-  for (int t = 0; t < g->st->ntargets; t++) {
-    if (!reduces(g, t)) continue;
-    const IrOp *op = g->st->target[t]->def;
-    int out = stream_of(g, g->st->store[t], true, 0), old = stream_of(g, g->st->store[t], false, 0);
-    if (g->v->v_reduces) {
-      emit(g, "%s r%d, v%d", combine_name(op, true), t, acc[t]);
-    } else {
-      if (again) {
-        int r = reg_take(g);
-        emit(g, "ld v%d, s%d", r, old);
-        emit(g, "%s v%d, v%d, v%d", combine_name(op, false), acc[t], r, acc[t]);
-        reg_give(g, r);
-      }
-      emit(g, "st s%d, v%d", out, acc[t]);
-    }
-  }
+/* Adds register acc to what earlier grid steps left in stream sum, and keeps what rounding lost in
+ * stream carry, so that the number of steps does not show in the error: W. Kahan, Further remarks
+ * on reducing truncation errors, CACM 8 (1965). A carry that is not finite says only that the sum
+ * is not; it becomes 0. */
+static void add_carried(Gen *g, char file, int acc, const int temp[2], int sum, int carry) {
+  char x[8], old[8], next[8];
+  snprintf(x, sizeof x, "%c%d", file, acc);
+  snprintf(old, sizeof old, "%c%d", file, temp[0]);
+  snprintf(next, sizeof next, "%c%d", file, temp[1]);
+  emit(g, "ld %s, s%d", old, carry);
+  emit(g, "add.f %s, %s, %s", x, x, old);
+  emit(g, "ld %s, s%d", old, sum);
+  emit(g, "add.f %s, %s, %s", next, old, x);
+  emit(g, "st s%d, %s", sum, next);
+  emit(g, "sub.f %s, %s, %s", old, next, old);
+  emit(g, "sub.f %s, %s, %s", old, x, old);
+  emit(g, "abs.f %s, %s", x, old);
+  emit(g, "lt.f %s, %s, inf", x, x);
+  emit(g, "sel %s, %s, %s, 0.0", old, x, old);
+  emit(g, "st s%d, %s", carry, old);
 }
 
-static void row_results(Gen *g, bool again) {
+/* What was collected, with what was there before (again), out. */
+static void write_out(Gen *g, int t, char file, int acc, const int temp[2], bool again) {
+  const IrOp *reduce = g->st->target[t]->def;
+  int out = stream_of(g, g->st->store[t], true), carry = g->ki->store[g->st->store[t]].carry;
+  if (again && carry >= 0) {
+    add_carried(g, file, acc, temp, out, stream_of(g, carry, true));
+    return;
+  }
+  if (again) {
+    emit(g, "ld %c%d, s%d", file, temp[0], out);
+    emit(g, "%s %c%d, %c%d, %c%d", combine_name(reduce, false), file, acc, file, temp[0], file,
+         acc);
+  }
+  emit(g, "st s%d, %c%d", out, file, acc);
+  if (carry >= 0 && g->v->accumulates) emit(g, "st s%d, 0.0", stream_of(g, carry, true));
+}
+
+/* After the reduction loops, in lanes. */
+static void lane_results(Gen *g, const int *acc, bool again) {
+  int temp[2] = {0};
+  for (int i = 0; i < 2 && again; i++) temp[i] = reg_take(g);
+  for (int t = 0; t < g->st->ntargets; t++)
+    if (reduces(g, t)) write_out(g, t, 'v', acc[t], temp, again);
+  for (int i = 0; i < 2 && again; i++) reg_give(g, temp[i]);
+}
+
+/* After the pass, in row scalars. */
+static void row_results(Gen *g, const int *acc, bool again) {
+  static const int temp[2] = {ISA_RREGS - 1, ISA_RREGS - 2};
+  for (int t = 0; t < g->st->ntargets; t++)
+    if (reduces(g, t)) write_out(g, t, 'r', acc[t], temp, again);
+}
+
+/* Registers of the reductions: row scalars, or lanes with what the reduction starts from. */
+static void start_reductions(Gen *g, int *acc, bool again) {
+  int rows = 0;
   for (int t = 0; t < g->st->ntargets; t++) {
     if (!reduces(g, t)) continue;
-    const IrOp *op = g->st->target[t]->def;
-    if (again) {
-      emit(g, "ld r7, s%d", stream_of(g, g->st->store[t], false, 0));
-      emit(g, "%s r%d, r7, r%d", combine_name(op, false), t, t);
-    }
-    emit(g, "st s%d, r%d", stream_of(g, g->st->store[t], true, 0), t);
+    const IrOp *reduce = g->st->target[t]->def;
+    acc[t] = g->v->v_reduces ? rows++ : reg_take(g);
+    if (g->v->nred && !g->v->v_reduces && !sched_is_float_sum(reduce))
+      emit(g, "mov v%d, %s", acc[t], identity_text(reduce));
   }
+  if (rows > ISA_RREGS - (again ? 2 : 0))
+    fail(g, "more row reductions in one vector program than r registers");
 }
 
 bool sched_vprog(const KernelInfo *ki, int step, const Vec *v, bool again, StrBuf *out,
                  const char **why) {
   Gen g = {.ki = ki, .st = &ki->step[step], .v = v, .out = out, .free = 0xffff};
-  int acc[SCHED_MAX_TARGETS] = {0}, nreduced = 0;
+  int acc[SCHED_MAX_TARGETS] = {0};
   memset(g.reg, -1, sizeof g.reg);
   for (int t = 0; t < g.st->ntargets; t++) {
     const IrValue *x = g.st->target[t];
@@ -339,20 +390,13 @@ bool sched_vprog(const KernelInfo *ki, int step, const Vec *v, bool again, StrBu
       count_uses(&g, x, computes(&g, t));
   }
   emit(&g, "vec");
-  for (int t = 0; t < g.st->ntargets; t++) {
-    if (!reduces(&g, t)) continue;
-    acc[t] = reg_take(&g);
-    nreduced++;
-    if (v->nred) emit(&g, "mov v%d, %s", acc[t], identity_text(g.st->target[t]->def));
-  }
+  start_reductions(&g, acc, again);
   if (v->nred) emit(&g, "red");
   body(&g, acc);
   if (v->nred) emit(&g, "endr");
-  collect(&g, acc, again);
+  if (!v->v_reduces) lane_results(&g, acc, again);
   emit(&g, "endv");
-  if (v->v_reduces) row_results(&g, again);
-  if (v->v_reduces && nreduced > ISA_RREGS - 1)
-    fail(&g, "more than seven row reductions in one vector program");
+  if (v->v_reduces) row_results(&g, acc, again);
   *why = g.why;
   return !g.why;
 }
