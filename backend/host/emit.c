@@ -325,6 +325,7 @@ static void accumulate(Emit *e) {
   bool folded = s->lanes > 1 && host_has_dim(s->red, s->vdim);
   for (int c = 0; c < combos(s); c++) {
     LLVMValueRef x = host_value(e->g, node(e, r->arg[0], c));
+    x = host_to_accumulator(e->g, reduce_op(e), r->dtype, x);
     x = host_splat(e->g, x, s->lanes);
     LLVMValueRef identity = host_splat(e->g, host_identity(e->g, reduce_op(e), r->dtype), s->lanes);
     if (folded) x = drop_counted(e, &s->loops[s->nloops - 1], x, identity);
@@ -356,6 +357,7 @@ static void finish_reduction(Emit *e) {
   bool folded = s->lanes > 1 && host_has_dim(s->red, s->vdim);
   for (int c = 0; c < combos(s); c++) {
     LLVMValueRef v = folded ? fold_lanes(e, e->acc[c], s->lanes) : e->acc[c];
+    v = host_from_accumulator(e->g, reduce_op(e), e->k->nodes[s->reduce].dtype, v);
     write_access(e, e->k->nodes[s->reduce].access, c, v);
   }
 }

@@ -191,7 +191,7 @@ typedef struct {
   LLVMModuleRef mod;
   LLVMBuilderRef b;
   LLVMValueRef fn;
-  LLVMTypeRef i1, i8, i16, i32, i64, f32;
+  LLVMTypeRef i1, i8, i16, i32, i64, f32, f64;
 } HostGen;
 
 /* A body scalar of one or several lanes. mask: of i1, the result of a comparison. */
@@ -213,7 +213,11 @@ HostVal host_emit_op(HostGen *g, const IrOp *op, DType from, DType to, int narg,
                      const HostVal *arg);
 /* The larger or smaller of two numbers, b when they are equal; NaN when either is. */
 LLVMValueRef host_emit_extreme(HostGen *g, bool max, bool is_float, LLVMValueRef a, LLVMValueRef b);
-/* sum, max or min of two values; the value that changes nothing. */
+/* Reductions collect in the accumulator's form of a value: binary64 for float sums, whose rounding
+ * then does not show however long they are; the value itself for others. To that form and back;
+ * sum, max or min of two; what changes nothing. */
+LLVMValueRef host_to_accumulator(HostGen *g, const char *op, DType t, LLVMValueRef x);
+LLVMValueRef host_from_accumulator(HostGen *g, const char *op, DType t, LLVMValueRef x);
 LLVMValueRef host_emit_combine(HostGen *g, const char *op, DType t, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef host_identity(const HostGen *g, const char *op, DType t);
 /* The ISA's definition of a special function, expanded. */

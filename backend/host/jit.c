@@ -83,7 +83,8 @@ HostJit *host_jit_new(DiagEngine *diag, SrcLoc loc) {
                      .i16 = LLVMInt16TypeInContext(c),
                      .i32 = LLVMInt32TypeInContext(c),
                      .i64 = LLVMInt64TypeInContext(c),
-                     .f32 = LLVMFloatTypeInContext(c)};
+                     .f32 = LLVMFloatTypeInContext(c),
+                     .f64 = LLVMDoubleTypeInContext(c)};
   if (lljit_new(j, diag, loc)) {
     LLVMSetTarget(j->gen.mod, LLVMOrcLLJITGetTripleString(j->jit));
     LLVMSetDataLayout(j->gen.mod, LLVMOrcLLJITGetDataLayoutStr(j->jit));

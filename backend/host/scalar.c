@@ -265,16 +265,32 @@ HostVal host_emit_op(HostGen *g, const IrOp *op, DType from, DType to, int narg,
 
 /* ---- reductions ---- */
 
+static bool is_float_sum(const char *op, DType t) {
+  return dtype_is_float(t) && strcmp(op, "sum") == 0;
+}
+
+LLVMValueRef host_to_accumulator(HostGen *g, const char *op, DType t, LLVMValueRef x) {
+  if (!is_float_sum(op, t)) return x;
+  if (t == DT_BF16) x = from_bf16(g, x);
+  return LLVMBuildFPExt(g->b, x, like(g->f64, x), "");
+}
+
+LLVMValueRef host_from_accumulator(HostGen *g, const char *op, DType t, LLVMValueRef x) {
+  if (!is_float_sum(op, t)) return x;
+  x = LLVMBuildFPTrunc(g->b, x, like(g->f32, x), "");
+  return t == DT_BF16 ? host_round_bf16(g, x) : x;
+}
+
 LLVMValueRef host_emit_combine(HostGen *g, const char *op, DType t, LLVMValueRef a,
                                LLVMValueRef b) {
-  bool is_float = t == DT_F32 || t == DT_BF16;
   IrOpKind kind = !strcmp(op, "sum") ? IR_OP_ADD : !strcmp(op, "max") ? IR_OP_MAX : IR_OP_MIN;
-  if (t == DT_BF16)
+  if (t == DT_BF16 && kind != IR_OP_ADD)
     return host_round_bf16(g, emit_binary(g, kind, true, from_bf16(g, a), from_bf16(g, b)));
-  return emit_binary(g, kind, is_float, a, b);
+  return emit_binary(g, kind, dtype_is_float(t), a, b);
 }
 
 LLVMValueRef host_identity(const HostGen *g, const char *op, DType t) {
+  if (is_float_sum(op, t)) return LLVMConstNull(g->f64);
   if (!strcmp(op, "sum")) return LLVMConstNull(host_llvm_type(g, t, 1));
   bool max = !strcmp(op, "max");
   if (t == DT_S32 || t == DT_S8) {
