@@ -48,6 +48,7 @@ typedef struct {
   double seq_ready, seq_since;
   bool seq_give; /* the instruction that ends at seq_ready is `give` at m->pc of then */
   uint32_t give_pc, give_event;
+  uint32_t seq_pc; /* last executed or issued */
   bool failed;
 } Sim;
 
@@ -85,12 +86,13 @@ static void seq_enter(Sim *s, SeqState state) {
 }
 
 /* A stretch of time belongs in equal parts to the ops whose instructions are running; when none is,
- * to the op the sequencer is at. The parts sum to the total. */
+ * to the op of the instruction the sequencer executes (of several in one go, the last) or waits at.
+ * The parts sum to the total. */
 static void attribute(Sim *s, double dt) {
   int running = 0;
   for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) running += s->eng[e].state == E_BUSY;
   if (!running) {
-    uint32_t pc = s->m->pc < s->m->img.ninsns ? s->m->pc : s->m->img.ninsns - 1;
+    uint32_t pc = s->seq == S_RUN ? s->seq_pc : s->m->pc;
     s->m->ops[s->m->op_of[pc]].cycles += dt;
     return;
   }
@@ -226,6 +228,7 @@ static bool seq_execute(Sim *s, const IsaInsn *in) {
   m->next_pc = m->pc + 1;
   if (!rt_step(m, 0) || !rt_execute(m, in, NULL)) return seq_trap(s);
   profile_count(m, m->pc, ENGINE_SEQ);
+  s->seq_pc = m->pc;
   m->pc = m->next_pc;
   return true;
 }
@@ -261,7 +264,7 @@ static bool seq_issue(Sim *s, const IsaInsn *in, IsaEngine e) {
   profile_work(m, m->pc, &n->cost, d);
   profile_count(m, m->pc, e);
   seq_busy(s, 1);
-  m->pc++;
+  s->seq_pc = m->pc++;
   return true;
 }
 
