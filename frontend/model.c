@@ -173,6 +173,7 @@ static IrModule *lower_program(Program *p, IrModule *m, const MdlOptions *o, Dia
    * once. */
   m->diag = diag_new();
   diag_set_sink(m->diag, lower_forward, l);
+  diag_track_with(m->diag, diag);
   lower_model(l, model, o);
   diag_free(m->diag);
   m->diag = diag;

@@ -142,7 +142,7 @@ static void load(Program *p, const char *path, const char *text, size_t len, Src
   } else {
     FileMap map;
     const char *why = NULL;
-    if (file_map(path, &map, &why)) {
+    if (diag_map_file(p->diag, path, &map, &why)) {
       parse_source(p, f, (const char *)map.data, map.size, depth);
       file_unmap(&map);
     } else {

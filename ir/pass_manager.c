@@ -195,6 +195,8 @@ static bool plugin_fail(PassManager *pm, const char *path, void *handle, const c
 bool pass_manager_load_plugin(PassManager *pm, const char *path) {
   /* dlopen searches the system folders for a name without a slash; here a path is meant. */
   const char *here = strchr(path, '/') ? path : arena_printf(pm->arena, "./%s", path);
+  const char *why;
+  if (!diag_reads(pm->module->diag, path, &why)) return plugin_fail(pm, path, NULL, why);
   void *handle = dlopen(here, RTLD_NOW | RTLD_LOCAL);
   if (!handle) return plugin_fail(pm, path, NULL, dlerror());
   void *symbol = dlsym(handle, NPU_PLUGIN_SYMBOL);

@@ -316,7 +316,7 @@ bool isa_image_read_memory(const void *data, size_t size, const char *label, Isa
 bool isa_image_read(const char *path, IsaImage *out, DiagEngine *diag) {
   FileMap map;
   const char *why = "";
-  if (!file_map(path, &map, &why)) {
+  if (!diag_map_file(diag, path, &map, &why)) {
     diag_error(diag, SRC_LOC_NONE, "E-file", "cannot read '%s': %s", path, why);
     memset(out, 0, sizeof *out);
     return false;

@@ -202,7 +202,7 @@ bool machine_load(const char *name_or_path, MachineDesc *out, DiagEngine *diag) 
     }
   FileMap map;
   const char *why = "";
-  if (!file_map(name_or_path, &map, &why)) {
+  if (!diag_map_file(diag, name_or_path, &map, &why)) {
     unknown_machine(name_or_path, why, diag);
     return false;
   }

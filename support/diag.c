@@ -15,6 +15,8 @@ struct DiagEngine {
   unsigned errors;
   Source *sources;
   size_t nsources;
+  FileTrack *track;
+  bool owns_track;
   void (*sink)(void *, const DiagEngine *, const Diag *);
   void *sink_user;
 };
@@ -30,7 +32,22 @@ void diag_free(DiagEngine *d) {
   arena_free(d->arena);
   mem_free(d->diags);
   mem_free(d->sources);
+  if (d->owns_track) file_track_free(d->track);
   mem_free(d);
+}
+
+void diag_track_files(DiagEngine *d) {
+  if (d->track) return;
+  d->track = file_track_new();
+  d->owns_track = true;
+}
+
+void diag_track_with(DiagEngine *d, const DiagEngine *outer) {
+  d->track = outer->track;
+}
+
+FileTrack *diag_track(const DiagEngine *d) {
+  return d ? d->track : NULL;
 }
 
 void diag_add_source(DiagEngine *d, const char *file, const char *text, size_t len) {

@@ -152,6 +152,27 @@ char *path_beside(Arena *a, const char *path, const char *name);
  * none. */
 char *path_real(Arena *a, const char *path);
 
+/* ---- files of a command ---- */
+
+/* What is read and written on behalf of a DiagEngine, so that no result overwrites what it is made
+ * of. Commands ask for it; without it the functions below allow everything. */
+typedef struct FileTrack FileTrack;
+FileTrack *file_track_new(void);
+void file_track_free(FileTrack *t);
+void diag_track_files(DiagEngine *d); /* from here on */
+/* Files of d count as outer's, which outlives it: for an engine that stands before another. */
+void diag_track_with(DiagEngine *d, const DiagEngine *outer);
+FileTrack *diag_track(const DiagEngine *d); /* NULL: not asked for; d may be NULL */
+/* To be called before a file is read: false when it is one to be written; *why lives as long as d.
+ */
+bool diag_reads(DiagEngine *d, const char *path, const char **why);
+/* file_map of a file so announced: how libraries read what users name. */
+bool diag_map_file(DiagEngine *d, const char *path, FileMap *out, const char **why);
+/* To be called for each file to be written, as soon as its name is known; `what` is the option that
+ * names it ("--output") and outlives d. False after a diagnostic (E-file) when it is read, or
+ * written by another option. Standard output, devices and pipes are always allowed. */
+bool diag_writes(DiagEngine *d, const char *what, const char *path);
+
 /* ---- numbers ---- */
 
 float bf16_to_f32(uint16_t h);

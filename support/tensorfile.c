@@ -127,7 +127,7 @@ static TensorFile *file_finish(TensorFile *f) {
 TensorFile *tensor_file_open(const char *path, DiagEngine *diag, SrcLoc loc) {
   TensorFile *f = file_new(path, diag, loc);
   const char *why;
-  if (!file_map(path, &f->map, &why)) {
+  if (!diag_map_file(diag, path, &f->map, &why)) {
     diag_error(diag, loc, "E-file", "cannot open tensor file '%s': %s", path, why);
     tensor_file_close(f);
     return NULL;

@@ -5,7 +5,6 @@
 #include <getopt.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct Cli {
@@ -121,6 +120,7 @@ Cli *cli_new(const CliCommand *command, const CliOption *options, int argc, char
   optind = 1;
   c->diag = diag_new();
   diag_set_sink(c->diag, print_diag, NULL);
+  diag_track_files(c->diag);
   catch_crashes(program(c));
   return c;
 }
@@ -278,21 +278,8 @@ bool cli_write(const char *path, const StrBuf *text, DiagEngine *diag) {
 
 bool cli_read(const char *path, FileMap *out, DiagEngine *diag) {
   const char *why;
-  if (file_map(path, out, &why)) return true;
+  if (diag_map_file(diag, path, out, &why)) return true;
   diag_error(diag, SRC_LOC_NONE, "E-file", "cannot read '%s': %s", path, why);
-  return false;
-}
-
-static bool same_file(const char *a, const char *b) {
-  struct stat x, y;
-  if (stat(a, &x) != 0 || stat(b, &y) != 0 || !S_ISREG(x.st_mode)) return false;
-  return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-bool cli_spares(Cli *c, const char *source, const char *option, const char *path) {
-  if (!path || !same_file(source, path)) return true;
-  diag_error(c->diag, SRC_LOC_NONE, "E-file",
-             "%s '%s' would overwrite the file that is read; give another", option, path);
   return false;
 }
 

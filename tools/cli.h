@@ -67,9 +67,6 @@ void cli_list_free(CliList *l);
 
 /* Writes text to path, or to standard output when path is NULL or "-". */
 bool cli_write(const char *path, const StrBuf *text, DiagEngine *diag);
-/* False after a message when what `option` writes to path (NULL: nothing) would overwrite source.
- */
-bool cli_spares(Cli *c, const char *source, const char *option, const char *path);
 bool cli_read(const char *path, FileMap *out, DiagEngine *diag);
 /* A machine by name or file; NULL name gives edge. */
 bool cli_machine(const char *name, MachineDesc *out, DiagEngine *diag);

@@ -159,7 +159,7 @@ bool npucc_read(Npucc *c, const char *path) {
   }
   FileMap map;
   const char *why;
-  if (!file_map(path, &map, &why)) {
+  if (!diag_map_file(c->diag, path, &map, &why)) {
     diag_error(c->diag, SRC_LOC_NONE, "E-file", "cannot read '%s': %s", path, why);
     return false;
   }

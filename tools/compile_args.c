@@ -64,6 +64,8 @@ static const char *reproducer_args(CompileArgs *a) {
 
 bool compile_args_finish(CompileArgs *a, DiagEngine *diag) {
   NpuccOptions *o = &a->options;
+  const char *reproducer = o->run.reproducer;
+  if (reproducer && !diag_writes(diag, "--reproducer", reproducer)) return false;
   if (!cli_machine(a->machine_name, &a->machine, diag)) return false;
   o->machine = &a->machine;
   if (o->run.reproducer) o->run.reproducer_args = reproducer_args(a);

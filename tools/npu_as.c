@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
   bool ok = id == CLI_DONE;
   if (id == CLI_END) {
     if (cli_positionals(cli, &files) == 1) {
-      ok = cli_spares(cli, files[0], "--output", output) &&
+      ok = diag_writes(cli_diag(cli), "--output", output) &&
            assemble(files[0], output, cli_diag(cli));
     } else {
       cli_error(cli, "give one file to assemble");

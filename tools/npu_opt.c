@@ -53,7 +53,8 @@ static bool read_input(Npucc *c, const char *path, DiagEngine *diag) {
 
 static bool run(CompileArgs *a, const char *path, const char *output, bool list, DiagEngine *diag) {
   if (!a->options.pipeline) a->options.pipeline = "";
-  Npucc *c = compile_args_finish(a, diag) ? npucc_new(&a->options, diag) : NULL;
+  bool free_to_write = !output || diag_writes(diag, "--output", output);
+  Npucc *c = free_to_write && compile_args_finish(a, diag) ? npucc_new(&a->options, diag) : NULL;
   StrBuf out = {0};
   bool ok = c && compile_args_check(a, c, diag);
   if (ok && list) {
@@ -88,8 +89,7 @@ int main(int argc, char **argv) {
     if (cli_positionals(cli, &files) != (list ? 0 : 1))
       ok = cli_error(cli, list ? "--list-passes takes no file" : "give one file of IR text");
     else
-      ok = (list || cli_spares(cli, files[0], "--reproducer", args.options.run.reproducer)) &&
-           run(&args, list ? NULL : files[0], output, list, cli_diag(cli));
+      ok = run(&args, list ? NULL : files[0], output, list, cli_diag(cli));
   }
   compile_args_free(&args);
   CliStatus status = cli_status(cli, ok);

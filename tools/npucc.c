@@ -70,7 +70,8 @@ typedef struct {
   Emit emit;
   bool verbose, manual, reference, compiled;
   BatchOptions batch;
-  const char *model, *chooser; /* chooser: the option that chooses a pipeline, NULL: none */
+  const char *model, *output; /* output NULL: standard output */
+  const char *chooser;        /*  the option that chooses a pipeline, NULL: none */
 } Options;
 
 /* ---- compiling ---- */
@@ -95,18 +96,16 @@ static const char *default_output(Arena *a, const char *model) {
 }
 
 static bool emit_image(Npucc *c, const Options *o, DiagEngine *diag) {
-  const char *path = o->outputs.n ? o->outputs.items[0] : NULL;
   IsaImage img = {0};
   bool ok = npucc_emit_image(c, &img);
   if (ok && o->emit == EMIT_ASM) {
     StrBuf text = {0};
     isa_disassemble(&img, &text);
-    ok = cli_write(path, &text, diag);
+    ok = cli_write(o->output, &text, diag);
     strbuf_free(&text);
   } else if (ok) {
-    if (!path) path = default_output(o->args.arena, o->model);
-    ok = isa_image_write(&img, path, diag);
-    if (ok && o->verbose) tell_image(&img, path);
+    ok = isa_image_write(&img, o->output, diag);
+    if (ok && o->verbose) tell_image(&img, o->output);
   }
   isa_image_free(&img);
   return ok;
@@ -118,7 +117,7 @@ static bool emit_ir(Npucc *c, const Options *o, DiagEngine *diag) {
     ir_print_dot(npucc_module(c), &text);
   else
     ir_print_with(npucc_module(c), &text, &o->args.options.run.print);
-  bool ok = cli_write(o->outputs.n ? o->outputs.items[0] : NULL, &text, diag);
+  bool ok = cli_write(o->output, &text, diag);
   strbuf_free(&text);
   return ok;
 }
@@ -156,8 +155,19 @@ static bool reference(Npucc *c, const Options *o, DiagEngine *diag) {
   return ok;
 }
 
+/* Says where the result of compiling goes; those of --reference wait for the model's outputs. */
+static bool claim_output(Options *o, DiagEngine *diag) {
+  if (o->reference) return true;
+  if (!o->outputs.n && o->emit == EMIT_BINARY) {
+    o->output = default_output(o->args.arena, o->model);
+    return diag_writes(diag, "the default output", o->output);
+  }
+  o->output = o->outputs.n ? o->outputs.items[0] : NULL;
+  return !o->output || diag_writes(diag, "--output", o->output);
+}
+
 static bool run(Options *o, DiagEngine *diag) {
-  bool ok = compile_args_finish(&o->args, diag);
+  bool ok = claim_output(o, diag) && compile_args_finish(&o->args, diag);
   Npucc *c = ok ? npucc_new(&o->args.options, diag) : NULL;
   ok = c && compile_args_check(&o->args, c, diag) && npucc_read(c, o->model) &&
        (o->reference ? reference(c, o, diag) : compile(c, o, diag));
@@ -249,9 +259,6 @@ static bool finish_options(Cli *cli, Options *o) {
                           "the options of passes belong to --reference=compiled");
   if (!o->reference && o->outputs.n > 1) return cli_error(cli, "give one --output");
   o->model = files[0];
-  for (int i = 0; i < o->outputs.n; i++)
-    if (!cli_spares(cli, o->model, "--output", o->outputs.items[i])) return false;
-  if (!cli_spares(cli, o->model, "--reproducer", o->args.options.run.reproducer)) return false;
   o->batch.inputs = o->inputs.items;
   o->batch.ninputs = o->inputs.n;
   o->batch.outputs = o->outputs.items;

@@ -146,6 +146,7 @@ static bool set_arguments(NpurtModel *model, const CliList *args, DiagEngine *di
 static bool run(Options *o, DiagEngine *diag) {
   MachineDesc machine;
   const char *why;
+  if (o->trace && !diag_writes(diag, "--trace", o->trace)) return false;
   if (o->trace && !file_can_write(o->trace, &why)) {
     diag_error(diag, SRC_LOC_NONE, "E-file", "cannot write the trace '%s': %s", o->trace, why);
     return false;
@@ -214,7 +215,6 @@ static bool finish_options(Cli *cli, Options *o) {
   if (o->npurt.mode == NPURT_FAST && (o->report || o->trace))
     return cli_error(cli, "--mode fast measures no time; leave it out for --report and --trace");
   o->binary = files[0];
-  if (!cli_spares(cli, o->binary, "--trace", o->trace)) return false;
   o->batch.inputs = o->inputs.items;
   o->batch.ninputs = o->inputs.n;
   o->batch.outputs = o->outputs.items;

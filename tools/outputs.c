@@ -100,6 +100,7 @@ static bool check_file(const OutputPlan *p, const OutputFile *f, DiagEngine *dia
                           "instead of '%s'",
                           p->ports[f->ports[i]].name, f->path);
   const char *why;
+  if (!diag_writes(diag, "--output", f->path)) return false;
   if (file_can_write(f->path, &why)) return true;
   diag_error(diag, SRC_LOC_NONE, "E-file", "cannot write '%s': %s", f->path, why);
   return false;
