@@ -114,6 +114,7 @@ Cli *cli_new(const CliCommand *command, const CliOption *options, int argc, char
                                   : no_argument;
     if (o->name) *l++ = (struct option){o->name, needs, NULL, ID_FIRST + c->noptions};
   }
+  if (!strchr(c->shorts, 'h')) *s++ = 'h';
   *l++ = (struct option){"help", no_argument, NULL, ID_HELP};
   *l++ = (struct option){"version", no_argument, NULL, ID_VERSION};
   opterr = 0;
@@ -132,6 +133,14 @@ void cli_free(Cli *c) {
 
 DiagEngine *cli_diag(const Cli *c) {
   return c->diag;
+}
+
+/* What getopt_long found; NULL for a letter that is none of the command's own, which is -h. */
+static const CliOption *option_of(const Cli *c, int id) {
+  if (id >= ID_FIRST) return &c->options[id - ID_FIRST];
+  for (int i = 0; i < c->noptions; i++)
+    if (c->options[i].letter == id) return &c->options[i];
+  return NULL;
 }
 
 static void print_option(const CliOption *o) {
@@ -167,8 +176,9 @@ static void print_statuses(const Cli *c) {
 }
 
 static void print_help(const Cli *c) {
-  static const CliOption always[] = {{ID_HELP, 0, "help", NULL, "show this text and exit"},
-                                     {ID_VERSION, 0, "version", NULL, "show the version and exit"}};
+  char letter = option_of(c, 'h') ? 0 : 'h'; /* unless the command means something else by it */
+  const CliOption always[] = {{ID_HELP, letter, "help", NULL, "show this text and exit"},
+                              {ID_VERSION, 0, "version", NULL, "show the version and exit"}};
   printf("usage: %s\n%s\n", c->command->usage, c->command->about);
   for (int i = 0; i < c->noptions; i++) print_option(&c->options[i]);
   printf("\n");
@@ -184,6 +194,11 @@ static int flushed(const Cli *c) {
   return CLI_ERROR;
 }
 
+int cli_help(const Cli *c) {
+  print_help(c);
+  return flushed(c);
+}
+
 bool cli_error(Cli *c, const char *fmt, ...) {
   c->misused = true;
   va_list ap;
@@ -195,7 +210,26 @@ bool cli_error(Cli *c, const char *fmt, ...) {
   return false;
 }
 
-/* Names the nearest option to one that is unknown. */
+/* The options a word may stand for: itself, or all that begin with it. Returns how many. */
+static size_t candidates(const Cli *c, const char *word, size_t len, const char **out) {
+  size_t n = 0;
+  for (const struct option *l = c->longs; l->name; l++) {
+    if (strncmp(l->name, word, len) != 0) continue;
+    if (!l->name[len]) return out[0] = l->name, 1;
+    out[n++] = l->name;
+  }
+  return n;
+}
+
+static void ambiguous_option(Cli *c, const char *word, const char *const *names, size_t n) {
+  StrBuf list = {0};
+  for (size_t i = 0; i < n; i++)
+    strbuf_printf(&list, "%s'--%s'", i == 0 ? "" : i + 1 < n ? ", " : " or ", names[i]);
+  cli_error(c, "option '--%s' is ambiguous; it could be %s", word, list.data);
+  strbuf_free(&list);
+}
+
+/* Says what is wrong with the option getopt_long refused. */
 static void unknown_option(Cli *c) {
   const char *given = c->argv[optind - 1];
   if (optopt > 0 && optopt < ID_FIRST) {
@@ -203,22 +237,34 @@ static void unknown_option(Cli *c) {
     return;
   }
   char word[64];
-  size_t len = strcspn(given + 2, "=");
-  snprintf(word, sizeof word, "%.*s", (int)len, given + 2);
-  const char *names[CLI_MAX_OPTIONS + 2];
-  size_t n = 0;
-  for (const struct option *l = c->longs; l->name; l++) {
-    if (strcmp(l->name, word) == 0) {
-      cli_error(c, "option '--%s' takes no value", word);
-      return;
-    }
-    names[n++] = l->name;
+  snprintf(word, sizeof word, "%.*s", (int)strcspn(given + 2, "="), given + 2);
+  const char *names[NPU_COUNTOF(c->longs)];
+  size_t n = candidates(c, word, strlen(word), names);
+  if (n == 1) {
+    cli_error(c, "option '--%s' takes no value", names[0]);
+    return;
   }
+  if (n > 1) {
+    ambiguous_option(c, word, names, n);
+    return;
+  }
+  n = candidates(c, "", 0, names);
   const char *near = str_nearest(word, names, n);
-  if (near)
-    cli_error(c, "unknown option '--%s'; did you mean '--%s'?", word, near);
-  else
-    cli_error(c, "unknown option '--%s'", word);
+  cli_error(c, near ? "unknown option '--%s'; did you mean '--%s'?" : "unknown option '--%s'", word,
+            near);
+}
+
+/* Takes the next argument as the value of an option whose value is optional, when it is one of the
+ * words of its metavar, "[=float|compiled]". */
+static const char *optional_word(const Cli *c, const CliOption *o) {
+  const char *next = optind < c->argc ? c->argv[optind] : NULL;
+  if (!next || !*next || !optional_value(o)) return NULL;
+  for (const char *w = o->metavar + 2; *w; w += strcspn(w, "|]") + 1) {
+    if (strcspn(w, "|]") != strlen(next) || strncmp(w, next, strlen(next)) != 0) continue;
+    optind++;
+    return next;
+  }
+  return NULL;
 }
 
 int cli_next(Cli *c, const char **value) {
@@ -226,14 +272,15 @@ int cli_next(Cli *c, const char **value) {
   *value = optarg;
   switch (id) {
   case -1: return CLI_END;
-  case ID_HELP: print_help(c); return flushed(c);
+  case ID_HELP: return cli_help(c);
   case ID_VERSION: printf("%s " NPUCC_VERSION "\n", program(c)); return flushed(c);
   case '?': unknown_option(c); return CLI_ERROR;
   case ':': cli_error(c, "option '%s' needs a value", c->argv[optind - 1]); return CLI_ERROR;
   }
-  for (int i = 0; i < c->noptions; i++)
-    if (c->options[i].letter == id) return c->options[i].id;
-  return c->options[id - ID_FIRST].id;
+  const CliOption *o = option_of(c, id);
+  if (!o) return cli_help(c);
+  if (!*value) *value = optional_word(c, o);
+  return o->id;
 }
 
 int cli_positionals(const Cli *c, char ***out) {

@@ -18,8 +18,9 @@ typedef enum {
 #undef X
 } CliStatus;
 
-/* An option. letter 0: long form only; name NULL: short form only; metavar NULL: no value; "[=X]":
- * optional value. An entry with neither letter nor name is a heading in --help. */
+/* An option. letter 0: long form only; name NULL: short form only; metavar NULL: no value;
+ * "[=X|Y]": optional, one of these. A name may be shortened as long as it stays unique. An entry
+ * with neither letter nor name is a heading in --help. */
 typedef struct {
   int id; /* > 0, returned by cli_next */
   char letter;
@@ -35,7 +36,8 @@ typedef struct {
 
 enum { CLI_END = 0, CLI_DONE = -1, CLI_ERROR = -2, CLI_MAX_OPTIONS = 64 };
 typedef struct Cli Cli;
-/* options ends with a zero entry. --help and --version are added. From here on a crash ends the
+/* options ends with a zero entry. --help, -h unless the command has it, and --version are
+ * added. From here on a crash ends the
  * process with CLI_INTERNAL and a message. */
 Cli *cli_new(const CliCommand *command, const CliOption *options, int argc, char **argv);
 void cli_free(Cli *c);
@@ -51,6 +53,8 @@ void cli_trapped(Cli *c);
 int cli_next(Cli *c, const char **value);
 /* What is left after the options. */
 int cli_positionals(const Cli *c, char ***out);
+/* What --help does; CLI_DONE or CLI_ERROR. */
+int cli_help(const Cli *c);
 /* Wrong usage: prints "COMMAND: error: ..." and a pointer to --help; returns false. */
 bool cli_error(Cli *c, const char *fmt, ...) NPU_PRINTF(2, 3);
 /* The value of option `what` as an integer of [lo, hi]; false after a message. */

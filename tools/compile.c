@@ -76,9 +76,10 @@ static bool calibrates(const Pass *p) {
 /* A calibration file must be there even when the model turns out to have nothing to calibrate. */
 static bool check_calibration_file(const Npucc *c) {
   if (strcmp(c->options.calibrate, "random") == 0) return true;
-  const char *text = c->options.calibrate, *eq = strchr(text, '='); /* perhaps NAME=FILE */
+  const char *text = c->options.calibrate;
+  size_t name = tensor_spec_name(text);
   Arena *a = arena_new();
-  TensorSpec spec = tensor_spec_parse(a, eq && !file_exists(text) ? eq + 1 : text);
+  TensorSpec spec = tensor_spec_parse(a, name ? text + name + 1 : text);
   TensorFile *f = tensor_file_open(spec.path, c->diag, SRC_LOC_NONE);
   tensor_file_close(f);
   arena_free(a);

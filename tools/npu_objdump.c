@@ -10,7 +10,8 @@ enum { OPT_DISASSEMBLE = 1, OPT_SECTIONS, OPT_IO, OPT_MACHINE };
 static const CliOption options[] = {
     {OPT_DISASSEMBLE, 'd', "disassemble", NULL,
      "instructions with addresses, labels and the model lines they come from"},
-    {OPT_SECTIONS, 'h', "sections", NULL, "what the binary is made of, in bytes"},
+    {OPT_SECTIONS, 'h', "sections", NULL,
+     "what the binary is made of, in bytes; without a file, -h shows this text"},
     {OPT_IO, 'i', "io", NULL, "inputs, outputs and states with types and DRAM addresses"},
     {OPT_MACHINE, 'm', "machine", NULL, "the machine it was compiled for"},
     {0},
@@ -144,8 +145,9 @@ int main(int argc, char **argv) {
   char **files;
   int id;
   while ((id = cli_next(cli, &value)) > 0) parts |= 1u << id;
-  bool ok = id == CLI_DONE;
-  if (id == CLI_END)
+  bool help = argc == 2 && strcmp(argv[1], "-h") == 0;
+  bool ok = id == CLI_DONE || (help && cli_help(cli) == CLI_DONE);
+  if (id == CLI_END && !help)
     ok = cli_positionals(cli, &files) == 1 ? run(files[0], parts, cli_diag(cli))
                                            : cli_error(cli, "give one binary to show");
   CliStatus status = cli_status(cli, ok);

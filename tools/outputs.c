@@ -53,25 +53,24 @@ static bool unknown_output(const OutputPlan *p, const char *spec, size_t len, Di
   StrBuf have = {0};
   for (int i = 0; i < p->nports; i++)
     strbuf_printf(&have, "%s'%s'", i ? ", " : "", p->ports[i].name);
-  output_error(diag, "the model has no output '%.*s'; it has %s", (int)len, spec,
-               have.len ? have.data : "none");
+  output_error(diag, "the model has no output '%.*s'; it has %s (a file of this name is './%s')",
+               (int)len, spec, have.len ? have.data : "none", spec);
   strbuf_free(&have);
   return false;
 }
 
-/* "name=file[:tensor]" or "file". */
+/* "name=file[:tensor]" or "file"; a `/` before the `=` makes it a part of the file's name. */
 static bool add_spec(OutputPlan *p, const char *spec, DiagEngine *diag) {
-  const char *eq = strchr(spec, '=');
-  if (!eq) {
+  size_t len = strcspn(spec, "=/");
+  if (spec[len] != '=') {
     OutputFile *f = file_of(p, spec);
     for (int i = 0; i < p->nports; i++) file_add(p, f, i, p->ports[i].name);
     return true;
   }
-  size_t len = (size_t)(eq - spec);
   for (int i = 0; i < p->nports; i++) {
     const char *name = p->ports[i].name;
     if (strlen(name) != len || memcmp(name, spec, len) != 0) continue;
-    char *path = arena_strdup(p->arena, eq + 1), *colon = strrchr(path, ':');
+    char *path = arena_strdup(p->arena, spec + len + 1), *colon = strrchr(path, ':');
     bool named = false;
     if (colon && !known_ending(path)) {
       *colon = 0;

@@ -104,8 +104,8 @@ static int find_port(const SampleSet *s, const char *name, size_t len) {
 static bool unknown_port(SampleSet *s, const char *spec, size_t len) {
   StrBuf have = {0};
   list_ports(s, &have);
-  input_error(s, "the model has no input '%.*s'; it has %s", (int)len, spec,
-              have.len ? have.data : "none");
+  input_error(s, "the model has no input '%.*s'; it has %s (a file of this name is './%s')",
+              (int)len, spec, have.len ? have.data : "none", spec);
   strbuf_free(&have);
   return false;
 }
@@ -180,7 +180,7 @@ static bool bind_by_names(SampleSet *s, TensorFile *f, const TensorSpec *spec) {
 bool samples_add(SampleSet *s, const char *spec) {
   const char *eq = strchr(spec, '=');
   int port = eq ? find_port(s, spec, (size_t)(eq - spec)) : -1;
-  if (eq && port < 0 && !file_exists(spec)) return unknown_port(s, spec, (size_t)(eq - spec));
+  if (port < 0 && tensor_spec_name(spec)) return unknown_port(s, spec, (size_t)(eq - spec));
   Arena *a = arena_new();
   TensorSpec at = tensor_spec_parse(a, port >= 0 ? eq + 1 : spec);
   TensorFile *f = open_file(s, at.path);

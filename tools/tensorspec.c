@@ -36,6 +36,15 @@ TensorSpec tensor_spec_parse(Arena *a, const char *text) {
   return spec;
 }
 
+size_t tensor_spec_name(const char *text) {
+  size_t len = strcspn(text, "=/");
+  if (text[len] != '=') return 0;
+  Arena *a = arena_new();
+  bool file = file_exists(tensor_spec_parse(a, text).path);
+  arena_free(a);
+  return file ? 0 : len;
+}
+
 bool tensor_spec_cut(const TensorSpec *spec, TensorEntry *t, size_t *first, DiagEngine *diag) {
   *first = 0;
   if (!spec->range) return true;

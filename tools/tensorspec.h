@@ -12,6 +12,9 @@ typedef struct {
   int64_t begin, end; /* end is INT64_MAX when it was left out; both 0 when the text is no range */
 } TensorSpec;
 
+/* The length of NAME in NAME=FILE; 0 when the text names a file alone: one that exists, or one in a
+ * folder whose path holds the `=` (./a=b.npz). */
+size_t tensor_spec_name(const char *text);
 /* Reads a spec; strings live in the arena. A text that is the path of a file is that file, whatever
  * it looks like. */
 TensorSpec tensor_spec_parse(Arena *a, const char *text);

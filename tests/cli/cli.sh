@@ -261,4 +261,34 @@ for tool in npucc npu-opt npu-as npu-objdump npusim; do
 done
 has "   3  the simulated program" out
 
+# ---- short names of options, values with and without =, names with = and [
+for tool in npucc npu-opt npu-as npusim; do
+  ok $tool -h
+  has "usage: $tool" out
+done
+ok npu-objdump -h
+has "usage: npu-objdump" out
+ok npucc two.mdl --out=short.bin --verb
+has "short.bin: machine edge" err
+ok npucc two.mdl --outp short.bin
+ok npucc two.mdl --emit=graph --pass=
+misused "option '--v' is ambiguous; it could be '--verbose', '--verify-each' or '--version'" npucc two.mdl --v
+misused "option '--no-quantize' takes no value" npucc two.mdl --no-q=1
+misused "option '--outp' needs a value" npucc two.mdl --outp
+ok npucc two.mdl --reference compiled --random 1
+ok npucc two.mdl --ref=compiled --rand=1
+misused "give one model" npucc two.mdl --reference exact --random 1
+ok npucc two.mdl -o a=b.bin
+same two.bin a=b.bin
+ok npusim a=b.bin --random 1 -o ./a=b.npz -o s='s=[1].npy'
+bad "no output 'a'; it has 'y', 's' (a file of this name is './a=b.npz')" npusim two.bin --random 1 -o a=b.npz
+ok npucc same.mdl -o same.bin
+ok npusim same.bin --input a=b.npz:y
+ok npusim same.bin --input ./a=b.npz:y
+ok npusim two.bin --random 2 --input 'x=a=b.npz:y' --input 'k=s=[1].npy'
+ok npusim same.bin --input "./a=b.npz:y[0:1]"
+bad "no input 'q'; it has x: f32[1,4], k: f32[4] (a file of this name is './q=b.npz')" npusim two.bin --input q=b.npz
+ok npucc product.mdl --calibrate './a=b.npz:y' -o x.bin
+ok npucc product.mdl --calibrate 'a=b.npz:y[0:1]' -o x.bin
+
 exit $failed
