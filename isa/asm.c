@@ -10,7 +10,7 @@
 /* ---- directives ---- */
 
 /* .machine { key = value lines } or .machine NAME. */
-static bool dir_machine(Asm *a) {
+static bool read_machine(Asm *a) {
   if (!asm_accept(a, '{')) {
     const char *name = a->tok.text;
     SrcLoc loc = asm_loc(a);
@@ -42,6 +42,13 @@ static bool dir_machine(Asm *a) {
   return asm_error_at(a, open, "the machine description is not closed with '}'");
 }
 
+static bool dir_machine(Asm *a) {
+  SrcLoc loc = asm_loc(a);
+  bool again = a->have_machine;
+  a->have_machine = true;
+  return read_machine(a) && (!again || asm_error_at(a, loc, ".machine is given twice"));
+}
+
 static bool dir_dram(Asm *a) {
   int64_t v;
   if (a->have_dram) return asm_error(a, ".dram is given twice");
@@ -53,12 +60,17 @@ static bool dir_dram(Asm *a) {
 
 static bool dir_roofline(Asm *a) {
   static const char *const keys[] = {"macs_s8", "macs_bf16", "dram_bytes"};
+  if (a->have_roofline) return asm_error(a, ".roofline is given twice");
+  a->have_roofline = true;
+  bool have[NPU_COUNTOF(keys)] = {false};
   double *values[] = {&a->img->ideal_macs_s8, &a->img->ideal_macs_bf16, &a->img->ideal_dram_bytes};
   while (a->tok.kind != TOK_END) {
     size_t i = 0;
     while (i < NPU_COUNTOF(keys) && !asm_is_word(a, keys[i])) i++;
     if (i == NPU_COUNTOF(keys))
       return asm_error(a, "expected macs_s8=, macs_bf16= or dram_bytes=, found '%s'", a->tok.text);
+    if (have[i]) return asm_error(a, "%s is given twice", keys[i]);
+    have[i] = true;
     asm_next(a);
     if (!asm_expect(a, '=') || !asm_real(a, "a figure", values[i])) return false;
   }
@@ -69,6 +81,7 @@ static bool dir_roofline(Asm *a) {
 static bool dir_io(Asm *a) {
   static const char *const roles[] = {"input", "output", "state"};
   IsaIo io = {0};
+  SrcLoc loc = asm_loc(a);
   unsigned role = 0;
   while (role < NPU_COUNTOF(roles) && !asm_is_word(a, roles[role])) role++;
   if (role == NPU_COUNTOF(roles))
@@ -91,6 +104,7 @@ static bool dir_io(Asm *a) {
   io.addr = (uint64_t)addr;
   if (!asm_expect_end(a)) return false;
   ASM_PUSH(a->io, io);
+  ASM_PUSH(a->io_places, loc);
   return true;
 }
 
@@ -209,8 +223,25 @@ static void resolve(Asm *a) {
 }
 
 static int by_address(const void *x, const void *y) {
-  const IsaSegment *p = x, *q = y;
-  return p->addr < q->addr ? -1 : p->addr > q->addr;
+  const AsmSegment *p = x, *q = y;
+  if (p->segment.addr != q->segment.addr) return p->segment.addr < q->segment.addr ? -1 : 1;
+  return p->loc.line < q->loc.line ? -1 : p->loc.line > q->loc.line;
+}
+
+/* The segments by address, and their places. */
+static SrcLoc *sort_segments(Asm *a) {
+  uint32_t n = ASM_COUNT(a->segments, AsmSegment);
+  AsmSegment *s = (AsmSegment *)(void *)a->segments.data;
+  SrcLoc *places = ARENA_ARRAY(a->scratch, SrcLoc, n + 1);
+  if (n) qsort(s, n, sizeof *s, by_address);
+  a->img->segments = ARENA_ARRAY(a->arena, IsaSegment, n + 1);
+  a->img->nsegments = n;
+  for (uint32_t i = 0; i < n; i++) {
+    a->img->segments[i] = s[i].segment;
+    places[i] = s[i].loc;
+  }
+  strbuf_free(&a->segments);
+  return places;
 }
 
 static void *keep(Asm *a, StrBuf *b) {
@@ -235,30 +266,50 @@ static void default_dram(IsaImage *img) {
   img->dram_bytes = end;
 }
 
+/* What can be meant, but hardly is. */
+static void warn_of_gaps(const Asm *a, const SrcLoc *io) {
+  if (!a->have_machine)
+    diag_warning(a->diag, (SrcLoc){.file = a->label}, "W-machine",
+                 "no .machine: the program is for the machine '%s'; write '.machine %s' to say so",
+                 a->img->machine.name, a->img->machine.name);
+  for (uint32_t i = 0; i < a->img->ninsns; i++) {
+    IsaInsn in;
+    const char *why;
+    if (!isa_decode(a->img->code + (size_t)i * ISA_INSN_BYTES, &in, &why)) return;
+    if (isa_insn_info(in.kind)->engine == ENGINE_ST && isa_insn_args(in.kind).n > 0) return;
+  }
+  for (uint32_t i = 0; i < a->img->nio; i++)
+    if (a->img->io[i].role == IO_OUTPUT)
+      diag_warning(a->diag, io[i], "W-unwritten",
+                   "no instruction writes output '%s': the program has no store",
+                   a->img->io[i].name);
+}
+
 static bool finish(Asm *a) {
   IsaImage *img = a->img;
   img->ndescs = ASM_COUNT(a->descs, IsaDesc);
   img->nvprogs = ASM_COUNT(a->vprogs, IsaVprog);
   resolve(a);
-  img->nsegments = ASM_COUNT(a->segments, IsaSegment);
   img->nio = ASM_COUNT(a->io, IsaIo);
   img->nsymbols = ASM_COUNT(a->symbols, IsaSymbol);
   img->nsrcmap = ASM_COUNT(a->srcmap, IsaSrcMap);
   strbuf_free(&a->insns);
   img->descs = keep(a, &a->descs);
   img->vprogs = keep(a, &a->vprogs);
-  img->segments = keep(a, &a->segments);
+  IsaPlaces places = {.io = (const SrcLoc *)(const void *)a->io_places.data,
+                      .segments = sort_segments(a)};
   img->io = keep(a, &a->io);
   img->symbols = keep(a, &a->symbols);
   img->srcmap = keep(a, &a->srcmap);
-  if (img->nsegments) qsort(img->segments, img->nsegments, sizeof(IsaSegment), by_address);
   if (!a->have_dram) default_dram(img);
   if (a->errors > ASM_MAX_ERRORS) {
     diag_error(a->diag, (SrcLoc){.file = a->label}, "E-asm", "%u more errors are not shown",
                a->errors - ASM_MAX_ERRORS);
     return false;
   }
-  return a->errors == 0 && isa_image_check(img, a->label, a->diag);
+  bool ok = a->errors == 0 && isa_image_check_text(img, a->label, &places, a->diag);
+  if (ok) warn_of_gaps(a, places.io);
+  return ok;
 }
 
 bool isa_assemble(const char *text, size_t len, const char *label, IsaImage *out,
@@ -275,6 +326,7 @@ bool isa_assemble(const char *text, size_t len, const char *label, IsaImage *out
            .scratch = arena_new()};
   while (asm_next_line(&a)) statement(&a);
   bool ok = finish(&a);
+  strbuf_free(&a.io_places);
   arena_free(a.scratch);
   if (!ok) isa_image_free(out);
   return ok;

@@ -122,7 +122,8 @@ bool asm_segment(Asm *a) {
     s.addr = (uint64_t)addr;
     s.size = (uint64_t)size;
     s.data = arena_copy(a->arena, data.data, data.len);
-    ASM_PUSH(a->segments, s);
+    AsmSegment record = {s, loc};
+    ASM_PUSH(a->segments, record);
   }
   strbuf_free(&data);
   return ok;

@@ -19,6 +19,11 @@ typedef struct {
   SrcLoc loc;
 } AsmInsn;
 
+typedef struct {
+  IsaSegment segment;
+  SrcLoc loc;
+} AsmSegment;
+
 typedef struct AsmLabel AsmLabel;
 typedef struct {
   const char *pos, *end; /* text not yet read */
@@ -31,9 +36,11 @@ typedef struct {
   Arena *arena; /* of the image */
   IsaImage *img;
   Arena *scratch; /* token text and names of jump targets */
-  StrBuf insns, descs, vprogs, segments, io, symbols, srcmap; /* arrays of their records */
-  struct AsmLabel *labels;                                    /* uthash */
-  bool have_dram;
+  StrBuf insns, descs, vprogs, segments /* AsmSegment */, io, symbols,
+      srcmap;              /* arrays of their records */
+  struct AsmLabel *labels; /* uthash */
+  StrBuf io_places;        /* SrcLoc of each .io */
+  bool have_machine, have_dram, have_roofline;
 } Asm;
 
 enum { ASM_MAX_ERRORS = 20 };

@@ -2,6 +2,7 @@
 #include "isa/isa_internal.h"
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #define uthash_malloc(n) mem_alloc(n)
 #define uthash_free(p, n) mem_free(p)
@@ -10,18 +11,43 @@
 typedef struct {
   const IsaImage *img;
   const char *label;
+  const IsaPlaces *places; /* or NULL */
   DiagEngine *diag;
 } Check;
 
+static SrcLoc io_place(const Check *c, uint32_t i) {
+  return c->places ? c->places->io[i] : (SrcLoc){.file = c->label};
+}
+static SrcLoc segment_place(const Check *c, uint32_t i) {
+  return c->places ? c->places->segments[i] : (SrcLoc){.file = c->label};
+}
+
+static bool bad_at(const Check *c, SrcLoc loc, const char *fmt, va_list ap) {
+  diag_report(c->diag, DIAG_ERROR, loc, "E-image", fmt, ap);
+  return false;
+}
 static bool bad(const Check *c, const char *fmt, ...) NPU_PRINTF(2, 3);
 static bool bad(const Check *c, const char *fmt, ...) {
-  StrBuf b = {0};
   va_list ap;
   va_start(ap, fmt);
-  strbuf_vprintf(&b, fmt, ap);
+  bad_at(c, (SrcLoc){.file = c->label}, fmt, ap);
   va_end(ap);
-  diag_error(c->diag, (SrcLoc){.file = c->label}, "E-image", "%s", b.data);
-  strbuf_free(&b);
+  return false;
+}
+static bool bad_io(const Check *c, uint32_t i, const char *fmt, ...) NPU_PRINTF(3, 4);
+static bool bad_io(const Check *c, uint32_t i, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  bad_at(c, io_place(c, i), fmt, ap);
+  va_end(ap);
+  return false;
+}
+static bool bad_segment(const Check *c, uint32_t i, const char *fmt, ...) NPU_PRINTF(3, 4);
+static bool bad_segment(const Check *c, uint32_t i, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  bad_at(c, segment_place(c, i), fmt, ap);
+  va_end(ap);
   return false;
 }
 
@@ -83,15 +109,16 @@ static bool check_memory(const Check *c) {
   for (uint32_t i = 0; i < img->nsegments; i++) {
     const IsaSegment *s = &img->segments[i];
     if (s->size == 0)
-      return bad(c, "segment %u '%s' is empty; leave it out", i, s->name ? s->name : "");
+      return bad_segment(c, i, "segment %u '%s' is empty; leave it out", i, s->name ? s->name : "");
     if (s->addr < end)
-      return bad(c, "segment %u '%s' at %llu overlaps the one before it, which ends at %llu", i,
-                 s->name ? s->name : "", (unsigned long long)s->addr, (unsigned long long)end);
+      return bad_segment(
+          c, i, "segment %u '%s' at %llu overlaps the one before it, which ends at %llu", i,
+          s->name ? s->name : "", (unsigned long long)s->addr, (unsigned long long)end);
     if (s->size > img->dram_bytes || s->addr > img->dram_bytes - s->size)
-      return bad(c,
-                 "segment %u '%s' (%llu bytes at %llu) lies outside the %llu bytes of DRAM in use",
-                 i, s->name ? s->name : "", (unsigned long long)s->size,
-                 (unsigned long long)s->addr, (unsigned long long)img->dram_bytes);
+      return bad_segment(
+          c, i, "segment %u '%s' (%llu bytes at %llu) lies outside the %llu bytes of DRAM in use",
+          i, s->name ? s->name : "", (unsigned long long)s->size, (unsigned long long)s->addr,
+          (unsigned long long)img->dram_bytes);
     end = s->addr + s->size;
   }
   return true;
@@ -100,24 +127,97 @@ static bool check_memory(const Check *c) {
 static bool check_io(const Check *c, uint32_t i) {
   const IsaImage *img = c->img;
   const IsaIo *io = &img->io[i];
-  if (!io->name || !*io->name) return bad(c, "input/output %u has no name", i);
-  if (io->role > IO_STATE) return bad(c, "'%s': unknown role %u", io->name, (unsigned)io->role);
+  if (!io->name || !*io->name) return bad_io(c, i, "input/output %u has no name", i);
+  if (io->role > IO_STATE)
+    return bad_io(c, i, "'%s': unknown role %u", io->name, (unsigned)io->role);
   if (io->dtype >= DT_MACHINE_COUNT)
-    return bad(c, "'%s': dtype is not s8, bf16, f32 or s32", io->name);
-  if (io->rank < 0 || io->rank > 8) return bad(c, "'%s': rank %d is not 0..8", io->name, io->rank);
+    return bad_io(c, i, "'%s': dtype is not s8, bf16, f32 or s32", io->name);
+  if (io->rank < 0 || io->rank > 8)
+    return bad_io(c, i, "'%s': rank %d is not 0..8", io->name, io->rank);
   int64_t bytes = (int64_t)dtype_size(io->dtype);
   for (int a = 0; a < io->rank; a++)
     if (io->shape[a] < 1 || !mul_i64(bytes, io->shape[a], &bytes))
-      return bad(c,
-                 "'%s': axis %d has size %lld, which is not positive or makes the tensor too large",
-                 io->name, a, (long long)io->shape[a]);
+      return bad_io(
+          c, i, "'%s': axis %d has size %lld, which is not positive or makes the tensor too large",
+          io->name, a, (long long)io->shape[a]);
   if (io->addr % dtype_size(io->dtype) != 0)
-    return bad(c, "'%s': address %llu is not a multiple of the element size", io->name,
-               (unsigned long long)io->addr);
+    return bad_io(c, i, "'%s': address %llu is not a multiple of the element size", io->name,
+                  (unsigned long long)io->addr);
   if ((uint64_t)bytes > img->dram_bytes || io->addr > img->dram_bytes - (uint64_t)bytes)
-    return bad(c, "'%s' (%lld bytes at %llu) lies outside the %llu bytes of DRAM in use", io->name,
-               (long long)bytes, (unsigned long long)io->addr, (unsigned long long)img->dram_bytes);
+    return bad_io(c, i, "'%s' (%lld bytes at %llu) lies outside the %llu bytes of DRAM in use",
+                  io->name, (long long)bytes, (unsigned long long)io->addr,
+                  (unsigned long long)img->dram_bytes);
   return true;
+}
+
+/* ---- overlaps ---- */
+
+typedef struct {
+  uint64_t lo, hi;
+  uint32_t io;
+} Range;
+
+static int range_order(const void *x, const void *y) {
+  const Range *a = x, *b = y;
+  if (a->lo != b->lo) return a->lo < b->lo ? -1 : 1;
+  return a->io < b->io ? -1 : a->io > b->io;
+}
+
+static const char *role_name(const IsaIo *io) {
+  static const char *const names[] = {"input", "output", "state"};
+  return names[io->role];
+}
+
+static bool tensors_overlap(const Check *c, uint32_t a, uint32_t b, uint64_t from) {
+  const IsaIo *x = &c->img->io[a > b ? a : b], *y = &c->img->io[a > b ? b : a];
+  bad_io(c, a > b ? a : b,
+         "%s '%s' overlaps %s '%s' at byte %llu of DRAM; give each its own bytes (what is read and "
+         "written in place is a state)",
+         role_name(x), x->name, role_name(y), y->name, (unsigned long long)from);
+  diag_note(c->diag, io_place(c, a > b ? b : a), "'%s' is here", y->name);
+  return false;
+}
+
+static bool segment_overlaps(const Check *c, uint32_t segment, uint32_t io) {
+  const IsaSegment *s = &c->img->segments[segment];
+  const IsaIo *t = &c->img->io[io];
+  bad_segment(c, segment,
+              t->role == IO_STATE
+                  ? "segment '%s' lies partly outside %s '%s', whose first value it is"
+                  : "segment '%s' overlaps %s '%s'; only a state has a value before the run",
+              s->name ? s->name : "", role_name(t), t->name);
+  diag_note(c->diag, io_place(c, io), "'%s' is here", t->name);
+  return false;
+}
+
+static bool ranges_apart(const Check *c, const Range *r, uint32_t n) {
+  const IsaImage *img = c->img;
+  for (uint32_t i = 1; i < n; i++)
+    if (r[i].lo < r[i - 1].hi) return tensors_overlap(c, r[i].io, r[i - 1].io, r[i].lo);
+  uint32_t i = 0;
+  for (uint32_t k = 0; k < img->nsegments; k++) { /* by address, as the ranges */
+    uint64_t lo = img->segments[k].addr, hi = lo + img->segments[k].size;
+    while (i < n && r[i].hi <= lo) i++;
+    if (i == n || r[i].lo >= hi) continue;
+    if (img->io[r[i].io].role != IO_STATE || lo < r[i].lo || hi > r[i].hi)
+      return segment_overlaps(c, k, r[i].io);
+  }
+  return true;
+}
+
+static bool check_overlaps(const Check *c) {
+  const IsaImage *img = c->img;
+  Range *r = mem_alloc((img->nio + 1) * sizeof *r);
+  for (uint32_t i = 0; i < img->nio; i++) {
+    const IsaIo *io = &img->io[i];
+    uint64_t bytes = dtype_size(io->dtype);
+    for (int a = 0; a < io->rank; a++) bytes *= (uint64_t)io->shape[a];
+    r[i] = (Range){io->addr, io->addr + bytes, i};
+  }
+  qsort(r, img->nio, sizeof *r, range_order);
+  bool ok = ranges_apart(c, r, img->nio);
+  mem_free(r);
+  return ok;
 }
 
 /* ---- names ---- */
@@ -195,8 +295,13 @@ static bool check_figures(const Check *c) {
   return true;
 }
 
-bool isa_image_check(const IsaImage *img, const char *label, DiagEngine *diag) {
-  Check c = {img, label, diag};
+bool isa_image_check_text(const IsaImage *img, const char *label, const IsaPlaces *places,
+                          DiagEngine *diag) {
+  Check c = {img, label, places, diag};
   return check_memory(&c) && check_tables(&c) && check_code(&c) && check_names(&c) &&
-         check_figures(&c);
+         check_overlaps(&c) && check_figures(&c);
+}
+
+bool isa_image_check(const IsaImage *img, const char *label, DiagEngine *diag) {
+  return isa_image_check_text(img, label, NULL, diag);
 }

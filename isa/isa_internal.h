@@ -46,6 +46,12 @@ bool machine_parse_at(const char *text, size_t len, const char *label, uint32_t 
 /* Everything the container reader and the assembler promise about an image; reports what is wrong
  * under `label`. */
 bool isa_image_check(const IsaImage *img, const char *label, DiagEngine *diag);
+/* The same, with places in a text for what is wrong with tensors and segments. */
+typedef struct {
+  const SrcLoc *io, *segments; /* one for each */
+} IsaPlaces;
+bool isa_image_check_text(const IsaImage *img, const char *label, const IsaPlaces *places,
+                          DiagEngine *diag);
 /* The container's bytes, appended to out. */
 bool isa_image_serialize(const IsaImage *img, StrBuf *out, DiagEngine *diag);
 /* Puts the right checksum into a container in memory (fuzzers and tests that change bytes). False

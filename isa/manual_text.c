@@ -142,7 +142,9 @@ const char manual_transfers[] =
     "  tensor is an error that names it. The list is read when the transfer starts. On the other\n"
     "  axes elements outside are filled (loads) or not written (stores). A scatter that names a "
     "row twice writes it in list\n"
-    "  order.\n";
+    "  order.\n"
+    "- Otherwise the elements of a transfer have no order: where two of them are written to the\n"
+    "  same bytes it is not defined which one stays.\n";
 
 const char manual_matrix[] =
     "`mm.load` reads a plane of K x N elements from SPM and puts it into the FIFO; `mm.load.t`\n"
@@ -340,7 +342,9 @@ const char manual_container[] =
     "\n"
     "DRAM not covered by a segment is zero at the start. A reader refuses a file in which any\n"
     "offset, size, count, name, instruction, jump target, descriptor, vector program, tensor or\n"
-    "segment is wrong.\n";
+    "segment is wrong, or in which two tensors share bytes, or a segment and a tensor: only a\n"
+    "state may hold a segment, its value before the first run. What is read and written in place\n"
+    "is a state.\n";
 
 const char manual_assembly[] =
     "One statement per line; `#` and `//` start comments. `npu-as` makes a binary of it,\n"
@@ -371,6 +375,10 @@ const char manual_assembly[] =
     "      take s4:3                         # the sequencer's own\n"
     "      vx p0, d1\n"
     "      halt\n"
+    "\n"
+    "`.machine`, `.dram` and `.roofline` stand at most once; without `.machine` the program is "
+    "for\n"
+    "the machine `edge`, with a warning.\n"
     "\n"
     "Descriptors and vector programs are numbered in order. A stream is space:dtype@base[stride\n"
     "o0, o1, r0, r1, v]. Immediates of micro-operations are integers, reals, or 0x and the 32\n"

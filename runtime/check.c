@@ -17,7 +17,7 @@ typedef struct {
   uint32_t pc_a, pc_b;
   uint8_t kind;
 } Finding;
-enum { FIND_RACE, FIND_UNINIT, FIND_OVERFLOW };
+enum { FIND_RACE, FIND_UNINIT, FIND_OVERFLOW, FIND_TWICE, FIND_PASS };
 
 typedef struct {
   size_t lo, hi;
@@ -113,15 +113,10 @@ void check_fence(Check *c) {
   order_fence(c->order);
 }
 
-unsigned check_finish(Check *c) {
-  resolve(c);
-  return c->errors;
-}
-
 typedef struct {
   Check *c;
   RtSpace space;
-  bool write, other_write;
+  bool write, other_write, once;
 } Visit;
 
 /* An engine runs its instructions in order; but a load queue starts the next transfer before the
@@ -151,19 +146,23 @@ static void meet(const Visit *v, size_t lo, size_t hi, uint32_t id) {
 
 static size_t loaded_end(const Check *c, size_t lo, size_t hi, size_t *start);
 
+/* Cuts [*lo, *hi) of DRAM that nothing has written to its first part that the image and the host
+ * have not filled either; false when there is none. */
+static bool uninit_part(const Check *c, size_t *lo, size_t *hi) {
+  size_t start, end = loaded_end(c, *lo, *hi, &start);
+  while (start <= *lo && end > *lo) {
+    *lo = end;
+    if (*lo >= *hi) return false;
+    end = loaded_end(c, *lo, *hi, &start);
+  }
+  if (start < *hi && start > *lo) *hi = start;
+  return true;
+}
+
 static void report_uninit(const Visit *v, size_t lo, size_t hi) {
   NpurtModel *m = v->c->m;
   uint32_t pc = order_event(v->c->order, v->c->now)->pc;
-  if (v->space == RT_DRAM) { /* what the image and the host put there is initialised */
-    size_t start = lo, end = loaded_end(v->c, lo, hi, &start);
-    while (start <= lo && end > lo) {
-      lo = end;
-      if (lo >= hi) return;
-      start = lo;
-      end = loaded_end(v->c, lo, hi, &start);
-    }
-    if (start < hi && start > lo) hi = start;
-  }
+  if (v->space == RT_DRAM && !uninit_part(v->c, &lo, &hi)) return;
   if (!new_finding(v->c, FIND_UNINIT, pc, (uint32_t)v->space)) return;
   StrBuf b = {0};
   rt_describe(m, pc, &b);
@@ -174,29 +173,75 @@ static void report_uninit(const Visit *v, size_t lo, size_t hi) {
   strbuf_free(&b);
 }
 
+static void report_twice(const Visit *v, size_t lo, size_t hi) {
+  Check *c = v->c;
+  NpurtModel *m = c->m;
+  uint32_t pc = order_event(c->order, c->now)->pc;
+  if (!new_finding(c, FIND_TWICE, pc, 0)) return;
+  StrBuf b = {0};
+  rt_describe(m, pc, &b);
+  strbuf_puts(&b, " writes several elements to ");
+  print_range(v->space, lo, hi, &b);
+  diag_error(m->diag, rt_loc(m, pc), "E-overlap",
+             "%s; the elements of a transfer have no order, so which one stays is not defined",
+             b.data);
+  strbuf_free(&b);
+}
+
 static void visit_run(void *user, size_t lo, size_t hi, uint32_t id) {
   Visit *v = user;
   if (id == 0) {
     if (!v->write && v->other_write) report_uninit(v, lo, hi);
     return;
   }
+  if (id == v->c->now && v->once) report_twice(v, lo, hi);
   meet(v, lo, hi, id);
 }
 
-void check_access(Check *c, RtSpace space, int64_t addr, int64_t bytes, bool write) {
-  Visit v = {.c = c, .space = space, .write = write, .other_write = true};
+static void access(Visit *v, int64_t addr, int64_t bytes) {
+  Check *c = v->c;
   size_t at = (size_t)addr, n = (size_t)bytes;
   if (n == 0) return;
-  shadow_visit(&c->written[space], at, n, visit_run, &v);
-  if (!write) {
-    shadow_set(&c->read[space][order_event(c->order, c->now)->engine], at, n, c->now);
+  v->other_write = true;
+  shadow_visit(&c->written[v->space], at, n, visit_run, v);
+  if (!v->write) {
+    shadow_set(&c->read[v->space][order_event(c->order, c->now)->engine], at, n, c->now);
     return;
   }
-  v.other_write = false;
+  v->other_write = v->once = false;
   for (int e = 0; e < ENGINE_COUNT; e++)
-    if (c->read[space][e].used) shadow_visit(&c->read[space][e], at, n, visit_run, &v);
-  shadow_set(&c->written[space], at, n, c->now);
+    if (c->read[v->space][e].used) shadow_visit(&c->read[v->space][e], at, n, visit_run, v);
+  shadow_set(&c->written[v->space], at, n, c->now);
 }
+
+void check_access(Check *c, RtSpace space, int64_t addr, int64_t bytes, bool write) {
+  access(&(Visit){.c = c, .space = space, .write = write}, addr, bytes);
+}
+
+void check_write_once(Check *c, RtSpace space, int64_t addr, int64_t bytes) {
+  access(&(Visit){.c = c, .space = space, .write = true, .once = true}, addr, bytes);
+}
+
+/* ---- elements without an order ---- */
+
+void check_pass_clash(Check *c, RtSpace space, int64_t addr, int64_t bytes, int64_t one,
+                      int64_t other, bool stores) {
+  NpurtModel *m = c->m;
+  uint32_t pc = order_event(c->order, c->now)->pc;
+  if (!new_finding(c, FIND_PASS, pc, 0)) return;
+  StrBuf b = {0};
+  rt_describe(m, pc, &b);
+  strbuf_printf(&b, ": in one pass element %lld stores to ", (long long)one);
+  print_range(space, (size_t)addr, (size_t)(addr + bytes), &b);
+  diag_error(
+      m->diag, rt_loc(m, pc), "E-overlap",
+      "%s, which element %lld %s; the elements of a pass have no order: store to the element "
+      "that was loaded or to another place, or use two passes",
+      b.data, (long long)other, stores ? "stores to as well" : "loads");
+  strbuf_free(&b);
+}
+
+/* ---- sums ---- */
 
 /* Calls visit for the first accumulator word of every row, until it says to stop. */
 static void each_row(Check *c, const RowsView *v, int64_t n,
@@ -284,6 +329,74 @@ static void find_loaded(Check *c) {
     }
   }
   c->nloaded = n;
+}
+
+/* ---- at the end ---- */
+
+typedef struct {
+  const Check *c;
+  size_t lo, hi, bytes; /* the first part nobody wrote; bytes: of all such parts */
+} Unwritten;
+
+static void add_unwritten(void *user, size_t lo, size_t hi, uint32_t id) {
+  Unwritten *u = user;
+  for (size_t end = hi; !id && lo < hi && uninit_part(u->c, &lo, &end); lo = end, end = hi) {
+    if (!u->bytes) u->lo = lo, u->hi = end;
+    u->bytes += end - lo;
+  }
+}
+
+/* What the host would read of an output that the run has not stored. */
+static void check_output(Check *c, const IsaIo *io) {
+  Unwritten u = {.c = c};
+  size_t at = (size_t)io->addr, n = (size_t)rt_io_bytes(io);
+  SrcLoc loc = {.file = c->m->label};
+  shadow_visit(&c->written[RT_DRAM], at, n, add_unwritten, &u);
+  if (u.bytes == n) {
+    c->errors++;
+    diag_error(c->m->diag, loc, "E-uninit", "output `%s`: no instruction wrote it in this run",
+               io->name);
+  } else if (u.bytes) {
+    diag_warning(c->m->diag, loc, "W-unwritten",
+                 "output `%s`: no instruction wrote %zu of its %zu bytes in this run, first of all "
+                 "bytes %zu..%zu; they hold what was there before",
+                 io->name, u.bytes, n, u.lo - at, u.hi - 1 - at);
+  }
+}
+
+static void leftover_tokens(Check *c, int sem) {
+  NpurtModel *m = c->m;
+  uint32_t pc = 0;
+  for (uint32_t i = 0; i < m->img.ninsns; i++)
+    for (int g = 0; g < 2; g++)
+      if (m->insns[i].give[g].count && m->insns[i].give[g].sem == sem) pc = i;
+  StrBuf b = {0};
+  rt_describe(m, pc, &b);
+  diag_warning(m->diag, rt_loc(m, pc), "W-tokens",
+               "semaphore %d holds %llu when the program ends: something is given that nothing "
+               "takes; the last to give is %s",
+               sem, (unsigned long long)m->dev.sem[sem], b.data);
+  strbuf_free(&b);
+}
+
+/* What a program that has ended should not leave behind. */
+static void check_leftovers(Check *c) {
+  NpurtModel *m = c->m;
+  for (uint32_t i = 0; i < m->img.nio; i++)
+    if (m->img.io[i].role == IO_OUTPUT) check_output(c, &m->img.io[i]);
+  for (int s = 0; s < ISA_SEMS; s++)
+    if (m->dev.sem[s]) leftover_tokens(c, s);
+  if (m->dev.waiting)
+    diag_warning(m->diag, rt_loc(m, m->pc), "W-planes",
+                 "%u weight plane%s in the FIFO when the program ends: loaded and never multiplied "
+                 "with",
+                 m->dev.waiting, m->dev.waiting == 1 ? " is" : "s are");
+}
+
+unsigned check_finish(Check *c, bool ended) {
+  resolve(c);
+  if (ended) check_leftovers(c);
+  return c->errors;
 }
 
 /* ---- life ---- */

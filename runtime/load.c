@@ -207,7 +207,7 @@ bool npurt_run(NpurtModel *m, DiagEngine *diag) {
       return diag_error(diag, nowhere, "E-memory", "out of address space for check mode"), false;
     check_start_run(m->check);
     ok = run_timed(m);
-    ok = check_finish(m->check) == 0 && ok;
+    ok = check_finish(m->check, ok) == 0 && ok;
     break;
   default: ok = run_timed(m); break;
   }

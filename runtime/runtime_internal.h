@@ -236,16 +236,25 @@ uint32_t check_issue(const Check *c);
 bool check_begin(Check *c, IsaEngine e, uint32_t pc, uint32_t issue, uint32_t *event);
 void check_give(Check *c, uint32_t event);
 void check_fence(Check *c);
-/* How many findings are errors. */
-unsigned check_finish(Check *c);
+/* How many findings are errors. ended: the program came to its halt. */
+unsigned check_finish(Check *c, bool ended);
 /* check_access.c: the accesses of the instruction begun last. */
 void check_access(Check *c, RtSpace space, int64_t addr, int64_t bytes, bool write);
+/* A write of bytes the instruction begun last must not have written already. */
+void check_write_once(Check *c, RtSpace space, int64_t addr, int64_t bytes);
+/* Two elements of one pass of a vx have no order, and `other` loads or stores what `one` stores. */
+void check_pass_clash(Check *c, RtSpace space, int64_t addr, int64_t bytes, int64_t one,
+                      int64_t other, bool stores);
 void check_dma(Check *c, const DmaBox *box);
+/* Elements of three loops from addr. */
+void check_three(Check *c, RtSpace space, int64_t addr, const int64_t n[3], const int64_t stride[3],
+                 int64_t elsize, bool write);
 void check_plane(Check *c, const RowsView *v, int64_t n, int64_t nstride, int64_t elsize);
 void check_rows(Check *c, const RowsView *v, int64_t elsize, int64_t n, bool acc);
 /* Around an accumulating s8 multiply: sums that wrap. */
 void check_sums_before(Check *c, const RowsView *v, int64_t n);
 void check_sums_after(Check *c, const RowsView *v, int64_t n);
+/* check_vx.c */
 void check_vx(Check *c, const IsaVprog *p, const IsaDesc *d);
 
 /* Overflow-safe extremes of base + sum over loops of i*stride, 0 <= i < count (counts >= 1); false

@@ -245,15 +245,63 @@ static void test_errors(void **state) {
   expect_error(".segment \"a\" 0 4\n.hex 001\n.end\nhalt\n", 2, 6, "odd number");
   expect_error(".segment \"a\" 0 4\n.hex 00\n.end\nhalt\n", 1, 0, "has 1 bytes of data, not 4");
   expect_error(".segment \"a\" 0 4\n.zero 5\n.end\nhalt\n", 2, 0, "longer");
-  expect_error(".segment \"a\" 0 4\n.zero 4\n.end\n.segment \"b\" 3 1\n.zero 1\n.end\nhalt\n", 0, 0,
-               "overlaps");
+  expect_error(".segment \"a\" 0 4\n.zero 4\n.end\n.segment \"b\" 3 1\n.zero 1\n.end\nhalt\n", 4,
+               10, "overlaps");
   expect_error(".machine edgy\nhalt\n", 1, 10, "not a built-in machine");
   expect_error(".machine {\nname = x\nclok_ghz = 1\n}\nhalt\n", 3, 0, "did you mean 'clock_ghz'");
-  expect_error(".io input \"x\" f16[1] 0\nhalt\n", 0, 0, "dtype is not");
+  expect_error(".io input \"x\" f16[1] 0\nhalt\n", 1, 5, "dtype is not");
   expect_error(".io input \"x f32[1] 0\nhalt\n", 1, 11, "closing");
+  expect_error(".machine edge\n.machine cloud\nhalt\n", 2, 10, ".machine is given twice");
+  expect_error(".roofline macs_s8=1\n.roofline macs_s8=1\nhalt\n", 2, 11, "given twice");
+  expect_error(".roofline macs_s8=1 macs_s8=2\nhalt\n", 1, 21, "macs_s8 is given twice");
+  /* tensors and segments that share bytes: y's first with x's last, z within x, the same place */
+  expect_error(".io input \"x\" f32[4] 0\n.io output \"y\" s8[8] 15\nhalt\n", 2, 5,
+               "output 'y' overlaps input 'x' at byte 15");
+  expect_error(".io input \"x\" f32[4] 16\n.io input \"z\" s8[1] 20\nhalt\n", 2, 5,
+               "input 'z' overlaps input 'x' at byte 20");
+  expect_error(".io output \"y\" f32[4] 64\n.io state \"s\" f32[4] 64\nhalt\n", 2, 5,
+               "state 's' overlaps output 'y'");
+  expect_error(".io input \"x\" f32[2] 0\n.io output \"y\" f32[2] 4\n.io state \"s\" f32[1] "
+               "32\nhalt\n",
+               2, 5, "at byte 4");
+  expect_error(".segment \"w\" 8 4\n.zero 4\n.end\n.io input \"x\" s8[9] 0\nhalt\n", 1, 10,
+               "segment 'w' overlaps input 'x'");
+  expect_error(".segment \"w\" 8 4\n.zero 4\n.end\n.io output \"y\" s8[4] 8\nhalt\n", 1, 10,
+               "segment 'w' overlaps output 'y'");
+  expect_error(".segment \"w\" 8 4\n.zero 4\n.end\n.io state \"s\" s8[2] 9\nhalt\n", 1, 10,
+               "partly outside state 's'");
+  expect_error(".io input \"x\" s8[65] 0\n.dram 64\nhalt\n", 1, 5, "outside the 64 bytes");
   expect_error(".dram 3000000000\nhalt\n", 0, 0, "machine 'edge' has");
   expect_error("li r1, 1\n", 0, 0, "run off its end");
   expect_error("", 0, 0, "no instructions");
+}
+
+/* Assembles with this many warnings, one of which is at that line and has that code. */
+static void expect_warning(const char *text, unsigned n, uint32_t line, const char *code) {
+  DiagEngine *d = diag_new();
+  IsaImage img;
+  bool found = n == 0;
+  assert_true(isa_assemble(text, strlen(text), "warn.s", &img, d));
+  for (size_t i = 0; i < diag_count(d); i++)
+    found = found || (diag_get(d, i)->loc.line == line && !strcmp(diag_get(d, i)->code, code));
+  if (diag_count(d) != n || !found) diag_print_all(d, stderr, false);
+  assert_int_equal(diag_count(d), n);
+  assert_true(found);
+  isa_image_free(&img);
+  diag_free(d);
+}
+
+static void test_warnings(void **state) {
+  (void)state;
+  expect_warning("halt\n", 1, 0, "W-machine");
+  expect_warning(".machine edge\nhalt\n", 0, 0, "");
+  expect_warning(".machine edge\n.io output \"y\" s8[4] 0\nsync.st\nhalt\n", 1, 2, "W-unwritten");
+  expect_warning(".machine edge\n.io output \"y\" s8[4] 0\nst d0\nhalt\n", 0, 0, "");
+  /* neighbours, and a state's first value, are as they should be */
+  expect_warning(".machine edge\n.io input \"x\" s8[4] 0\n.io input \"z\" s8[4] 8\n"
+                 ".io state \"s\" s8[4] 4\n.segment \"s\" 4 4\n.zero 4\n.end\n"
+                 ".segment \"w\" 12 4\n.zero 4\n.end\nhalt\n",
+                 0, 0, "");
 }
 
 static void test_several_errors(void **state) {
@@ -292,8 +340,8 @@ static void test_default_dram(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip), cmocka_unit_test(test_random_images),
-      cmocka_unit_test(test_errors), cmocka_unit_test(test_several_errors),
-      cmocka_unit_test(test_default_dram)};
+      cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_random_images),
+      cmocka_unit_test(test_errors),         cmocka_unit_test(test_warnings),
+      cmocka_unit_test(test_several_errors), cmocka_unit_test(test_default_dram)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

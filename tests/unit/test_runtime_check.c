@@ -22,7 +22,7 @@ static void finds(const char *text, const char *code, const char *message) {
 }
 
 #define HEAD                                                                                       \
-  ".dram 4096\n.io input \"x\" s8[256] 0\n.io output \"y\" s8[256] 1024\n"                         \
+  ".dram 4096\n.io input \"x\" s8[256] 0\n"                                                        \
   ".desc 0 dma rank=1 elsize=1 spm=0 size=[256] dstride=[1] sstride=[1] extent=[256]\n"            \
   ".desc 1 dma rank=1 elsize=1 dram=1024 spm=512 size=[256] dstride=[1] sstride=[1] "              \
   "extent=[256]\n"                                                                                 \
@@ -219,9 +219,102 @@ static void overflow(void **state) {
   }
 }
 
+/* No error, and exactly one warning, of this code with this text. */
+static void warns(const char *text, const char *code, const char *message) {
+  Run r = load_text(text, NPURT_CHECK);
+  run_ok(&r);
+  if (!has_diag(&r, code, message) || diag_count(r.diag) != 1) show(r.diag);
+  assert_int_equal(diag_count(r.diag), 1);
+  assert_true(has_diag(&r, code, message));
+  run_free(&r);
+}
+
+#define OUTPUT ".io output \"y\" s8[256] 1024\n"
+
+/* What a program leaves behind. */
+static void leftovers(void **state) {
+  (void)state;
+  clean(HEAD OUTPUT "ld0 d0 give s0\nvx p0, d2 take s0 give s1\nst d1 take s1\nhalt\n");
+  finds(HEAD OUTPUT "ld0 d0 give s0\nvx p0, d2 take s0\nhalt\n", "E-uninit",
+        "output `y`: no instruction wrote it");
+  /* bytes 100..199 are missing; and in two stores none is */
+  warns(HEAD OUTPUT "dseti d1.size.0, 100\nld0 d0 give s0\nvx p0, d2 take s0 give s1\nst d1 take "
+                    "s1\ndseti d1.size.0, 56\ndseti d1.dram, 1224\nst d1\nhalt\n",
+        "W-unwritten", "100 of its 256 bytes in this run, first of all bytes 100..199");
+  clean(HEAD OUTPUT "dseti d1.size.0, 100\nld0 d0 give s0\nvx p0, d2 take s0 give s1\nst d1 take "
+                    "s1\ndseti d1.size.0, 156\ndseti d1.dram, 1124\nst d1\nhalt\n");
+  /* a state may stay as it was */
+  clean(HEAD ".io state \"y\" s8[256] 1024\nld0 d0\nhalt\n");
+  warns(
+      HEAD "ld0 d0 give s5:3\ntake s5:2\nhalt\n", "W-tokens",
+      "semaphore 5 holds 1 when the program ends: something is given that nothing takes; the last "
+      "to give is pc 3 `ld0 d0 give s5:3`");
+  warns(MXU "ld0 d0 give s0\nmm.load d2 take s0\nhalt\n", "W-planes", "1 weight plane is");
+}
+
+#define PASS(streams, count, program)                                                              \
+  ".dram 4096\n.io input \"x\" s8[1024] 0\n"                                                       \
+  ".desc 0 dma rank=1 elsize=1 spm=0 size=[1024] dstride=[1] sstride=[1] extent=[1024]\n"          \
+  ".desc 1 vector count=" count " " streams "\n.vprog 0 { " program " }\n"                         \
+  "dload d0, 0\ndload d1, 1\nld0 d0 give s0\nvx p0, d1 take s0\nhalt\n"
+#define MOVE "vec; ld v0, s0; st s1, v0; endv"
+
+/* The elements of a pass, and of a transfer, have no order. */
+static void overlaps(void **state) {
+  (void)state;
+  /* in place, apart, interleaved, and an element of another size over itself */
+  clean(PASS("s0=spm:f32@0[0,0,0,0,4] s1=spm:f32@0[0,0,0,0,4]", "[1,1,1,1,16]", MOVE));
+  clean(PASS("s0=spm:f32@0[0,0,0,0,4] s1=spm:f32@64[0,0,0,0,4]", "[1,1,1,1,16]", MOVE));
+  clean(PASS("s0=spm:f32@0[0,0,0,0,8] s1=spm:f32@4[0,0,0,0,8]", "[1,1,1,1,16]", MOVE));
+  clean(PASS("s0=spm:f32@0[0,0,0,0,4] s1=spm:bf16@2[0,0,0,0,4]", "[1,1,1,1,16]", MOVE));
+  /* shifted by one element up and down, and by a byte */
+  finds(PASS("s0=spm:f32@0[0,0,0,0,4] s1=spm:f32@4[0,0,0,0,4]", "[1,1,1,1,16]", MOVE), "E-overlap",
+        "in one pass element 0 stores to scratchpad bytes 4..7, which element 1 loads");
+  finds(PASS("s0=spm:f32@4[0,0,0,0,4] s1=spm:f32@0[0,0,0,0,4]", "[1,1,1,1,16]", MOVE), "E-overlap",
+        "element 1 stores to scratchpad bytes 4..7, which element 0 loads");
+  finds(PASS("s0=spm:f32@0[0,0,0,0,4] s1=spm:f32@1[0,0,0,0,4]", "[1,1,1,1,16]", MOVE), "E-overlap",
+        "element 0 stores to scratchpad bytes 1..4, which element 1 loads");
+  /* narrower elements over wider ones: element 2 stores bytes 4..5, of element 1 */
+  finds(PASS("s0=spm:f32@0[0,0,0,0,4] s1=spm:bf16@0[0,0,0,0,2]", "[1,1,1,1,16]", MOVE), "E-overlap",
+        "element 1 stores to scratchpad bytes 2..3, which element 0 loads");
+  /* backwards over forwards; the middle of three is its own */
+  finds(PASS("s0=spm:s8@0[0,0,0,0,1] s1=spm:s8@2[0,0,0,0,-1]", "[1,1,1,1,3]", MOVE), "E-overlap",
+        "element 0 stores to scratchpad bytes 2..2, which element 2 loads");
+  clean(PASS("s0=spm:s8@0[0,0,0,0,1] s1=spm:s8@0[0,0,0,0,-1]", "[1,1,1,1,1]", MOVE));
+  /* rows follow one another: each reads what the one before stored */
+  clean(PASS("s0=spm:f32@0[0,64,0,0,4] s1=spm:f32@64[0,64,0,0,4]", "[1,4,1,1,16]", MOVE));
+  /* all to one place; one element may */
+  finds(PASS("s0=spm:f32@0[0,0,0,0,4] s1=spm:f32@512[0,0,0,0,0]", "[1,1,1,1,16]", MOVE),
+        "E-overlap", "which element 1 stores to as well");
+  clean(PASS("s0=spm:f32@0[0,0,0,0,4] s1=spm:f32@512[0,0,0,0,0]", "[1,1,1,1,1]", MOVE));
+  /* one element loaded by all, and stored by one of them */
+  finds(PASS("s0=spm:f32@8[0,0,0,0,0] s1=spm:f32@0[0,0,0,0,4]", "[1,1,1,1,4]", MOVE), "E-overlap",
+        "element 2 stores to scratchpad bytes 8..11, which element 0 loads");
+  /* two passes: the second may load anything the first stored */
+  clean(PASS("s0=spm:f32@0[0,0,0,0,4] s1=spm:f32@64[0,0,0,0,4] s2=spm:f32@68[0,0,0,0,4] "
+             "s3=spm:f32@256[0,0,0,0,4]",
+             "[1,1,1,1,15]", "vec; ld v0, s0; st s1, v0; endv; vec; ld v0, s2; st s3, v0; endv"));
+  /* a window of four loads what the next element stores */
+  finds(PASS("s0=spm:f32@0[0,0,0,4,4] s1=spm:f32@0[0,0,0,0,4]", "[1,1,1,4,8]",
+             "vec; mov v1, 0.0; red; ld v0, s0; add.f v1, v1, v0; endr; st s1, v1; endv"),
+        "E-overlap", "element 1 stores to scratchpad bytes 4..7, which element 0 loads");
+  /* accumulator words */
+  finds(PASS("s0=spm:f32@0[0,0,0,0,4] s1=acc:f32@8[0,0,0,0,1] s2=acc:f32@9[0,0,0,0,1]",
+             "[1,1,1,1,16]", "vec; ld v0, s0; st s1, v0; st s2, v0; endv"),
+        "E-overlap", "element 1 stores to accumulator words 9..9, which element 0 stores to");
+  /* a transfer whose elements fall together, in the scratchpad and in DRAM */
+  finds(HEAD "dseti d0.sstride.0, 0\nld0 d0\nhalt\n", "E-overlap",
+        "writes several elements to scratchpad bytes 0..0");
+  finds(HEAD "ld0 d0 give s0\nvx p0, d2 take s0 give s1\ndseti d1.dstride.0, 0\nst d1 take "
+             "s1\nhalt\n",
+        "E-overlap", "writes several elements to DRAM bytes 1024..1024");
+  clean(HEAD "dseti d0.dstride.0, 0\nld0 d0\nhalt\n"); /* one element read often */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(races),         cmocka_unit_test(orderings),
                                      cmocka_unit_test(two_givers),    cmocka_unit_test(planes),
-                                     cmocka_unit_test(uninitialised), cmocka_unit_test(overflow)};
+                                     cmocka_unit_test(uninitialised), cmocka_unit_test(overflow),
+                                     cmocka_unit_test(leftovers),     cmocka_unit_test(overlaps)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,10 +144,10 @@ static void random_image(IsaImage *img) {
   img->nio = 2;
   img->io[0] = (IsaIo){.role = IO_INPUT, .name = "x", .dtype = DT_S8, .rank = 1, .shape = {4096}};
   img->io[1] = (IsaIo){
-      .role = IO_OUTPUT, .name = "y", .dtype = DT_S8, .rank = 1, .shape = {4096}, .addr = 4096};
+      .role = IO_STATE, .name = "y", .dtype = DT_S8, .rank = 1, .shape = {4096}, .addr = 4096};
 }
 
-/* What a run left: whether it succeeded, and the output. */
+/* What a run left: whether it succeeded, and the state (an output would have to be written). */
 static bool run_image(const char *path, NpurtMode mode, NpurtHost host, uint8_t out[4096]) {
   Run r = {.diag = diag_new()};
   NpurtOptions o = {.mode = mode, .host = host, .max_instructions = 3000};
@@ -159,7 +159,7 @@ static bool run_image(const char *path, NpurtMode mode, NpurtHost host, uint8_t 
     x[i] = (uint8_t)(i % 251 == 0 ? 3 : 0); /* also a plausible index list */
   bool ok = npurt_run(r.m, r.diag);
   assert_int_equal(ok, diag_errors(r.diag) == 0);
-  memcpy(out, io_bytes(&r, IO_OUTPUT, "y"), 4096);
+  memcpy(out, io_bytes(&r, IO_STATE, "y"), 4096);
   run_free(&r);
   return ok;
 }
