@@ -214,8 +214,7 @@ IrOp *lower_op(Lower *l, SrcLoc loc, IrOpKind kind, size_t n, const Value *opera
     note_operands(l, loc, n, operands);
     return NULL;
   }
-  for (const ActiveHint *h = l->hints; h; h = h->outer)
-    if (!ir_attr(op, h->attr)) ir_set_attr(op, h->attr, h->value);
+  hints_attach(l, op);
   return op;
 }
 

@@ -10,13 +10,15 @@ static const struct {
   const char *name, *attr, *argument; /* name of the argument, which may be left out */
   HintValue value;
   bool effective; /* some pass looks at it */
+  bool numerics;  /* says in what to compute: one of them at a time */
 } hints[] = {
-    {"bf16", "hint.bf16", NULL, HINT_FLAG, true},
-    {"int8", "hint.int8", NULL, HINT_FLAG, true},
-    {"bits", "hint.bits", "bits", HINT_NUMBER, false},
-    {"shard", "hint.shard", "axis", HINT_INT, false},
-    {"stage", "hint.stage", "stage", HINT_INT, false},
-    {"keep", "hint.keep", NULL, HINT_FLAG, false},
+    {"bf16", "hint.bf16", NULL, HINT_FLAG, true, true},
+    {"f32", "hint.f32", NULL, HINT_FLAG, true, true},
+    {"int8", "hint.int8", NULL, HINT_FLAG, true, true},
+    {"bits", "hint.bits", "bits", HINT_NUMBER, false, false},
+    {"shard", "hint.shard", "axis", HINT_INT, false, false},
+    {"stage", "hint.stage", "stage", HINT_INT, false, false},
+    {"keep", "hint.keep", NULL, HINT_FLAG, false, false},
 };
 
 static int find_hint(Lower *l, const Node *n) {
@@ -29,10 +31,11 @@ static int find_hint(Lower *l, const Node *n) {
   if (near)
     lower_error(l, n->loc, "E-hint", "there is no hint `@%s`; did you mean `@%s`?", n->name, near);
   else
-    lower_error(l, n->loc, "E-hint",
-                "there is no hint `@%s`; there are @bf16, @int8, @bits(4.3), @shard(axis = 1), "
-                "@stage(2) and @keep",
-                n->name);
+    lower_error(
+        l, n->loc, "E-hint",
+        "there is no hint `@%s`; there are @bf16, @f32, @int8, @bits(4.3), @shard(axis = 1), "
+        "@stage(2) and @keep",
+        n->name);
   return -1;
 }
 
@@ -65,6 +68,13 @@ static bool active(const Lower *l, const char *attr, const ActiveHint *until) {
   return false;
 }
 
+/* Another hint of the same statement that says in what to compute. */
+static const char *other_numerics(const Lower *l, const char *name, const ActiveHint *until) {
+  for (const ActiveHint *h = l->hints; h != until; h = h->outer)
+    if (h->numerics && strcmp(h->name, name) != 0) return h->name;
+  return NULL;
+}
+
 ActiveHint *hints_push(Lower *l, NodeList list) {
   ActiveHint *outer = l->hints;
   NODE_EACH(n, list) {
@@ -74,13 +84,45 @@ ActiveHint *hints_push(Lower *l, NodeList list) {
     if (!value) continue;
     if (active(l, hints[k].attr, outer))
       lower_error(l, n->loc, "E-hint", "`@%s` is given twice", n->name);
-    if ((strcmp(n->name, "int8") == 0 && active(l, "hint.bf16", outer)) ||
-        (strcmp(n->name, "bf16") == 0 && active(l, "hint.int8", outer)))
-      lower_error(l, n->loc, "E-hint", "`@bf16` and `@int8` contradict each other; keep one");
+    const char *other = hints[k].numerics ? other_numerics(l, n->name, outer) : NULL;
+    if (other)
+      lower_error(l, n->loc, "E-hint", "`@%s` and `@%s` contradict each other; keep one", other,
+                  n->name);
     if (!hints[k].effective) lower_warning(l, n->loc, "W-hint", "`@%s` has no effect yet", n->name);
     ActiveHint *h = ARENA_NEW(l->arena, ActiveHint);
-    *h = (ActiveHint){hints[k].attr, value, l->hints};
+    *h = (ActiveHint){.attr = hints[k].attr,
+                      .name = hints[k].name,
+                      .value = value,
+                      .loc = n->loc,
+                      .numerics = hints[k].numerics,
+                      .outer = l->hints};
     l->hints = h;
   }
   return outer;
+}
+
+void hints_pop(Lower *l, ActiveHint *outer, bool failed) {
+  for (const ActiveHint *h = l->hints; h != outer; h = h->outer)
+    if (h->numerics && !h->on_reals && !failed)
+      lower_warning(l, h->loc, "W-hint",
+                    "`@%s` has no effect: the statement makes no operation on reals", h->name);
+  l->hints = outer;
+}
+
+static bool is_on_reals(const IrOp *op) {
+  for (int i = 0; i < op->noperands; i++)
+    if (dtype_is_float(ir_operand(op, i)->type->dtype)) return true;
+  for (int i = 0; i < op->nresults; i++)
+    if (dtype_is_float(op->results[i].type->dtype)) return true;
+  return false;
+}
+
+void hints_attach(Lower *l, IrOp *op) {
+  bool on_reals = is_on_reals(op), numerics = false;
+  for (ActiveHint *h = l->hints; h; h = h->outer) {
+    h->on_reals = h->on_reals || on_reals;
+    if ((h->numerics && numerics) || ir_attr(op, h->attr)) continue;
+    ir_set_attr(op, h->attr, h->value);
+    numerics = numerics || h->numerics;
+  }
 }

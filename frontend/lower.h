@@ -81,8 +81,11 @@ typedef struct {
 } Weights;
 
 typedef struct ActiveHint {
-  const char *attr; /* "hint.bf16" */
+  const char *attr, *name; /* "hint.bf16", "bf16" */
   const IrAttr *value;
+  SrcLoc loc;
+  bool numerics; /* says in what to compute: the innermost such hint counts */
+  bool on_reals; /* some operation on reals was made under it */
   struct ActiveHint *outer;
 } ActiveHint;
 
@@ -180,8 +183,11 @@ void exec_state(Lower *l, const Node *n);
 void state_assign(Lower *l, Binding *b, const Node *index, Value v, SrcLoc loc);
 /* The model's parameters, from the options or their defaults. */
 void params_bind(Lower *l, const Node *model, const MdlOptions *o);
-/* Pushes the hints of a statement; returns what to restore l->hints to. */
+/* Pushes the hints of a statement; returns what to hand to hints_pop after it. */
 ActiveHint *hints_push(Lower *l, NodeList hints);
+void hints_pop(Lower *l, ActiveHint *outer, bool failed);
+/* Gives op the hints that are active. */
+void hints_attach(Lower *l, IrOp *op);
 /* Place of the i-th value a scope returns. */
 SrcLoc return_place(const Scope *s, size_t i);
 /* Checks v against a declared tensor `what name` and adapts literals; poison after reporting. */

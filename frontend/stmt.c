@@ -217,9 +217,10 @@ static void exec_return(Lower *l, const Node *n) {
 }
 
 static void exec_hinted(Lower *l, const Node *n) {
+  unsigned before = diag_errors(l->m->diag);
   ActiveHint *outer = hints_push(l, n->list);
   if (n->a) exec(l, n->a);
-  l->hints = outer;
+  hints_pop(l, outer, diag_errors(l->m->diag) != before);
 }
 
 static void exec_unused(Lower *l, const Node *n) {

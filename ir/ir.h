@@ -40,6 +40,8 @@ typedef enum {
   IR_HAS_REGION = 32,
   IR_DATA_MOVEMENT = 64, /* results are a rearrangement of operand elements, values untouched */
   IR_CONSTANT = 128,     /* result known at compile time */
+  IR_PASSES_ERROR = 256, /* a small relative error of an operand is about as small a one of the
+                            result; without it, one may become large or a jump */
 } IrTraits;
 
 typedef enum {

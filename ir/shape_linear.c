@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Element type of a sum of products: s8 s8 gives s32, bf16 with s8 weights gives f32 (both exact).
- */
+/* Element type of a sum of products: s8 s8 gives s32, bf16 with s8 weights gives f32 (both exact);
+ * bf16 bf16 is rounded to bf16, unless the op is asked for the sum as it is. */
 static bool product_type(Shape *s, DType *out) {
   const IrType *a = s->x[0], *w = s->x[1];
   if (a->dtype == DT_BF16 && w->dtype == DT_S8) {
@@ -12,7 +12,7 @@ static bool product_type(Shape *s, DType *out) {
     return true;
   }
   if (!promote(s, a, w, out)) return false;
-  *out = widened(*out);
+  *out = *out == DT_BF16 && ir_get_bool(s->op, "wide", false) ? DT_F32 : widened(*out);
   return true;
 }
 

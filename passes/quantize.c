@@ -2,20 +2,27 @@
  * Without calibration: weights s8 per output channel, activations bf16, sums f32, scales and bias
  * applied in f32. With calibration: activations s8 too, with a scale and a zero point per tensor
  * from the values seen, sums s32; where only clamps lie between two products, sums become the next
- * product's 8-bit input directly. Products of two activations are bf16; what is kept between ops is
- * bf16; everything else stays as it was. Hints on an op decide for it: hint.bf16 keeps weights and
- * activations in bf16, hint.int8 quantizes what would be left alone. Level: graph. Needs: shapes.
- * Keeps: types of arguments, results and states. Terminates: one walk per step. */
+ * product's 8-bit input directly. Products of two activations are bf16, their sums f32; what is
+ * kept between ops is bf16 where that does no harm; everything else stays as it was, and so does a
+ * product between integers of the model's own. Hints on an op decide for it: hint.bf16 keeps
+ * weights and activations in bf16, hint.f32 all as it was, hint.int8 quantizes what would be left
+ * alone. Level: graph. Needs: shapes. Keeps: types of arguments, results and states. Terminates:
+ * one walk per step, as many of the needs as states wait for each other. */
 #include "passes/expand.h"
 #include "passes/quantize_internal.h"
 #include <math.h>
 
-static bool hint(const IrOp *op, const char *name) {
-  return ir_get_bool(op, name, false);
+/* What computes in f32 as the model has it: where asked to, and, unless asked otherwise, between
+ * the model's own integers and for sums of squares whose rounding would do harm. */
+static bool stays_f32(Facts *facts, const IrOp *op) {
+  if (hint(op, "hint.f32")) return true;
+  if (hint(op, "hint.bf16") || hint(op, "hint.int8")) return false;
+  return in_integer_region(facts, op) || sums_squares_exactly(facts, op);
 }
 
 /* Ops of both inputs known only at run time, and embedding tables. */
-static void quantize_other(PassContext *pc, IrOp *op) {
+static void quantize_other(PassContext *pc, IrOp *op, Facts *facts) {
+  if ((op->kind != IR_OP_EMBED && op->kind != IR_OP_MATMUL) || stays_f32(facts, op)) return;
   IrBuilder b = ir_builder_before(op);
   if (op->kind == IR_OP_EMBED && ir_constant_data(ir_operand(op, 1)) &&
       ir_operand(op, 1)->type->dtype == DT_F32) {
@@ -29,6 +36,7 @@ static void quantize_other(PassContext *pc, IrOp *op) {
   if (op->kind == IR_OP_MATMUL && ir_operand(op, 0)->type->dtype == DT_F32 &&
       ir_operand(op, 1)->type->dtype == DT_F32) {
     IrValue *operands[2] = {as_bf16(&b, ir_operand(op, 0)), as_bf16(&b, ir_operand(op, 1))};
+    keep_sum_wide(op);
     Product p = {.op = op, .last = op};
     replace_product(&p, &b, rebuild(&b, op, 2, operands, NULL));
     pass_count(pc, "products bf16 x bf16", 1);
@@ -57,7 +65,7 @@ static bool wants_static(const Product *p) {
   return p->axis >= 0 && !hint(p->op, "hint.bf16") && isfinite(outside(p));
 }
 
-static Work collect(PassContext *pc, IrFunc *f) {
+static Work collect(PassContext *pc, IrFunc *f, Facts *facts) {
   Work k = {0};
   int count = 0;
   for (IrOp *op = f->body->first; op; op = op->next) count++;
@@ -66,7 +74,7 @@ static Work collect(PassContext *pc, IrFunc *f) {
   k.xq = ARENA_ARRAY(pc->scratch, IrValue *, count);
   k.w = ARENA_ARRAY(pc->scratch, QuantWeight, count);
   for (IrOp *op = f->body->first; op; op = op->next)
-    if (product_match(op, &k.p[k.n])) k.n++;
+    if (!stays_f32(facts, op) && product_match(op, &k.p[k.n])) k.n++;
   return k;
 }
 
@@ -154,8 +162,8 @@ static bool is_static(const Work *k, const Product *p) {
   return i >= 0 && wants_static(p) && isfinite(k->lo[i]) && isfinite(k->hi[i]);
 }
 
-static bool quantize_product(PassContext *pc, Work *k, Product *p, bool use_static) {
-  const IrValue *old = &p->last->results[0];
+static bool quantize_product(PassContext *pc, Work *k, Product *p, Facts *facts, bool use_static) {
+  const IrValue *old = &p->last->results[0], *bias = p->bias;
   bool whole = use_static && is_static(k, p), bf16 = hint(p->op, "hint.bf16");
   if (!bf16 && !whole && p->depthwise && !hint(p->op, "hint.int8")) return true;
   QuantWeight *w = bf16 ? NULL : quantized_weight(pc, k, p);
@@ -170,6 +178,7 @@ static bool quantize_product(PassContext *pc, Work *k, Product *p, bool use_stat
   } else {
     new = product_to_weight_only(pc, p, w);
   }
+  note_offset(facts, new, bias);
   follow(k, old, new);
   return true;
 }
@@ -183,25 +192,34 @@ static void drop_unused_constants(IrFunc *f) {
   }
 }
 
+static bool quantize_products(PassContext *pc, IrFunc *f, Facts *facts, const char *calibration) {
+  bool use_static = calibration && calibration[0];
+  Work k = collect(pc, f, facts);
+  if (use_static && !observe(pc, f, &k, calibration)) return false;
+  for (int i = 0; i < k.n; i++)
+    if (!quantize_product(pc, &k, &k.p[i], facts, use_static)) return false;
+  return true;
+}
+
 static PassStatus run(PassContext *pc, IrFunc *f) {
   const char *calibration = pass_option_str(pc, "calibrate");
-  bool use_static = calibration && calibration[0];
   for (IrOp *op = f->body->first, *next; op; op = next) {
     next = op->next;
     expand_op(op);
   }
-  Work k = collect(pc, f);
-  if (use_static && !observe(pc, f, &k, calibration)) return PASS_FAILED;
-  for (int i = 0; i < k.n; i++)
-    if (!quantize_product(pc, &k, &k.p[i], use_static)) return PASS_FAILED;
-  for (IrOp *op = f->body->first, *next; op; op = next) {
+  Facts *facts = facts_new(pc, f);
+  bool ok = quantize_products(pc, f, facts, calibration);
+  for (IrOp *op = f->body->first, *next; ok && op; op = next) {
     next = op->next;
-    quantize_other(pc, op);
+    quantize_other(pc, op, facts);
   }
-  settle_quantize(pc, f);
-  store_as_bf16(pc, f);
-  drop_unused_constants(f);
-  return PASS_OK;
+  if (ok) {
+    settle_quantize(pc, f, facts);
+    store_as_bf16(pc, f, facts);
+    drop_unused_constants(f);
+  }
+  facts_free(facts);
+  return ok ? PASS_OK : PASS_FAILED;
 }
 
 static const PassOption options[] = {

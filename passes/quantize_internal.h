@@ -4,6 +4,32 @@
 #include "ir/ir.h"
 #include "passes/passes.h"
 
+/* quantize_facts.c: what is known about values, while they are what they were when it was found. */
+typedef struct Facts Facts;
+/* Of f as the model has it: which ops are its own, not made by this pass. */
+Facts *facts_new(PassContext *pc, IrFunc *f);
+void facts_free(Facts *k);
+/* Whether the model had op's integers itself. */
+bool is_own(Facts *k, const IrOp *op);
+/* Whether the product's factors come from the model's integers and its sum becomes integers again,
+ * with no other product of weights between: integers it is then, and the bytes of the model as it
+ * stands. */
+bool in_integer_region(Facts *k, const IrOp *product);
+/* Whether op, as facts_new saw it, is a product of squares whose sum must be exact. */
+bool sums_squares_exactly(Facts *k, const IrOp *op);
+/* What is needed of the values of f; asked again after f has changed. */
+void facts_find_needs(Facts *k, IrFunc *f);
+/* Whether nothing made of v suffers from a relative error of 2^-9 in it. */
+bool may_be_rounded(Facts *k, const IrValue *v);
+bool is_activation(Facts *k, const IrValue *v);
+void set_activation(Facts *k, const IrValue *v);
+/* A product's result whose bias went into integers. bias: may be NULL. */
+void note_offset(Facts *k, const IrValue *product, const IrValue *bias);
+/* A power, or the product of a value with itself, scaled or not, whatever its shape. */
+bool is_square(const IrOp *op);
+/* A flag an op was given by the model's author. */
+bool hint(const IrOp *op, const char *name);
+
 /* A matrix product or convolution of floats with a constant weight. The weight's elements are seen
  * as [outer, k, inner]: sums run over k, and each (outer, inner) is an output channel. */
 typedef struct {
@@ -49,6 +75,8 @@ IrValue *rebuild(IrBuilder *b, const IrOp *op, int noperands, IrValue *const *op
                  const IrAttrInit *other);
 /* The product over p's x and weight, or what stands for them. */
 IrValue *rebuild_product(IrBuilder *b, const Product *p, int noperands, IrValue *const *operands);
+/* The product built again from op gives the sum of bf16 products as f32. */
+void keep_sum_wide(IrOp *op);
 /* Replaces last's result by v, converted to its type, and removes op and last; returns what
  * replaced it. */
 IrValue *replace_product(Product *p, IrBuilder *b, IrValue *v);
@@ -65,9 +93,10 @@ QuantRange range_of(float lo, float hi);
 IrValue *product_to_static(PassContext *pc, Product *p, QuantWeight *w, IrValue *xq,
                            QuantRange range);
 /* Moves quantize ops up through data movement and max pooling, then joins dequantize -> clamp ->
- * quantize. */
-void settle_quantize(PassContext *pc, IrFunc *f);
+ * quantize. The model's own stay where they are: joining rounds once where the model rounds twice.
+ */
+void settle_quantize(PassContext *pc, IrFunc *f, Facts *k);
 
 /* quantize_store.c: floats that stay between ops are kept as bf16. */
-void store_as_bf16(PassContext *pc, IrFunc *f);
+void store_as_bf16(PassContext *pc, IrFunc *f, Facts *k);
 #endif

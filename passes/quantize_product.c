@@ -114,6 +114,10 @@ IrValue *rebuild_product(IrBuilder *b, const Product *p, int noperands, IrValue 
   return rebuild(b, p->op, noperands, operands, &flipped);
 }
 
+void keep_sum_wide(IrOp *op) {
+  ir_set_attr(op, "wide", ir_attr_bool(ir_op_module(op), true));
+}
+
 static IrValue *channel_constant(IrBuilder *b, const Product *p, const float *values) {
   const IrType *t = ir_type_tensor(b->m, DT_F32, p->rank, p->shape);
   return ir_build_constant(b, ir_attr_data(b->m, t, values));
@@ -175,7 +179,8 @@ IrValue *product_to_bf16(PassContext *pc, Product *p) {
   IrBuilder b = ir_builder_before(p->last);
   IrValue *operands[2] = {as_bf16(&b, p->x), ir_build_constant(&b, constant_as_bf16(b.m, p->w))};
   operands[1]->name = p->w->name;
+  keep_sum_wide(p->op);
   IrValue *v = rebuild_product(&b, p, 2, operands);
   pass_count(pc, "products bf16 x bf16", 1);
-  return replace_product(p, &b, add_channel_bias(&b, p, ir_build_cast(&b, v, DT_F32)));
+  return replace_product(p, &b, add_channel_bias(&b, p, v));
 }

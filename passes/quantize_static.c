@@ -203,16 +203,16 @@ static bool join_requantize(PassContext *pc, IrOp *q) {
   return true;
 }
 
-void settle_quantize(PassContext *pc, IrFunc *f) {
+void settle_quantize(PassContext *pc, IrFunc *f, Facts *k) {
   /* Backwards, so that hoisted ops, which land before, are met again. */
   for (IrOp *op = f->body->last, *prev; op; op = prev) {
     prev = op->prev;
-    if (op->kind != IR_OP_QUANTIZE) continue;
+    if (op->kind != IR_OP_QUANTIZE || is_own(k, op)) continue;
     IrOp *anchor = op->next;
     if (hoist_once(pc, op)) prev = anchor ? anchor->prev : f->body->last;
   }
   for (IrOp *op = f->body->first, *next; op; op = next) {
     next = op->next;
-    if (op->kind == IR_OP_QUANTIZE) join_requantize(pc, op);
+    if (op->kind == IR_OP_QUANTIZE && !is_own(k, op)) join_requantize(pc, op);
   }
 }

@@ -1,31 +1,9 @@
 /* quantize, storage: activations that are kept between ops are kept as bf16, half the bytes, and
  * computed with in f32 as before. A float counts as an activation when it comes from a product, a
- * normalisation, softmax or an embedding; positions, angles and sums stay exact. */
+ * normalisation, softmax or an embedding, perhaps through elementwise ops and rearrangements;
+ * squares, sums and what has only integers in its past do not. Of activations those are stored as
+ * bf16 of which nobody needs more (may_be_rounded). */
 #include "passes/quantize_internal.h"
-#define uthash_malloc(size) mem_alloc(size)
-#define uthash_free(p, size) mem_free(p)
-#include <uthash.h>
-
-typedef struct {
-  const IrOp *op;
-  UT_hash_handle hh;
-} Marked;
-typedef struct {
-  Arena *arena;
-  Marked *ops;
-} Marks;
-
-static bool is_marked(Marks *m, const IrOp *op) {
-  Marked *found = NULL;
-  if (op) HASH_FIND_PTR(m->ops, &op, found);
-  return found != NULL;
-}
-
-static void mark(Marks *m, const IrOp *op) {
-  Marked *new = ARENA_NEW(m->arena, Marked);
-  new->op = op;
-  HASH_ADD_PTR(m->ops, op, new);
-}
 
 static bool makes_activations(const IrOp *op) {
   switch (op->kind) {
@@ -48,11 +26,15 @@ static bool passes_activations_on(const IrOp *op) {
          op->kind == IR_OP_PAD;
 }
 
-static bool is_activation(Marks *m, const IrOp *op) {
+/* The model's own integers are none; sums of 8-bit products this pass made are. */
+static bool comes_from_activations(Facts *k, const IrOp *op) {
+  if (hint(op, "hint.bf16")) return true;
+  if (op->kind == IR_OP_DEQUANTIZE && !is_own(k, op)) return true;
+  if (op->nresults == 0 || !dtype_is_float(op->results[0].type->dtype)) return false;
   if (makes_activations(op)) return true;
-  if (!passes_activations_on(op)) return false;
+  if (!passes_activations_on(op) || is_square(op)) return false;
   for (int i = 0; i < op->noperands; i++)
-    if (is_marked(m, ir_operand(op, i)->def)) return true;
+    if (is_activation(k, ir_operand(op, i))) return true;
   return false;
 }
 
@@ -89,16 +71,6 @@ static bool is_passed_on(const IrValue *v) {
   return ir_type_elements(t) == ir_type_elements(v->type) && t->rank == v->type->rank;
 }
 
-/* Results of the model keep their type; the exponential would magnify the rounding of what softmax
- * reads. */
-static bool stays_exact(const IrValue *v) {
-  for (const IrUse *u = v->uses; u; u = u->next)
-    if (u->op->kind == IR_OP_RETURN || u->op->kind == IR_OP_STATE_WRITE ||
-        u->op->kind == IR_OP_SOFTMAX)
-      return true;
-  return false;
-}
-
 /* v, then down, then up; readers that want bf16 take the middle. */
 static void store(PassContext *pc, IrValue *v) {
   IrBuilder b = ir_builder_after(v->def);
@@ -118,25 +90,23 @@ static void store(PassContext *pc, IrValue *v) {
   pass_count(pc, "activations in bf16", 1);
 }
 
-void store_as_bf16(PassContext *pc, IrFunc *f) {
-  Marks marks = {.arena = pc->scratch};
+void store_as_bf16(PassContext *pc, IrFunc *f, Facts *k) {
+  facts_find_needs(k, f);
   for (IrOp *op = f->body->first, *next; op; op = next) {
     next = op->next;
     IrOp *up = sink_step_up(pc, op);
     if (up) {
-      mark(&marks, up);
-      mark(&marks, ir_operand(up, 0)->def);
+      set_activation(k, ir_result(up, 0));
+      set_activation(k, ir_operand(up, 0));
       continue;
     }
-    if (!is_activation(&marks, op)) continue;
-    mark(&marks, op);
+    if (!comes_from_activations(k, op)) continue;
     for (int i = 0; i < op->nresults; i++) {
-      IrValue *v = &op->results[i];
+      IrValue *v = ir_result(op, i);
+      set_activation(k, v);
       if (v->type->dtype != DT_F32 || !v->uses || is_step_up(v)) continue;
-      if (is_passed_on(v) || stays_exact(v)) continue;
-      store(pc, v);
+      if (!is_passed_on(v) && may_be_rounded(k, v)) store(pc, v);
     }
     next = op->next;
   }
-  HASH_CLEAR(hh, marks.ops);
 }

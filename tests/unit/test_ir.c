@@ -219,7 +219,7 @@ static void test_signatures(void **state) {
   (void)state;
   const IrParam *p;
   int n = ir_op_params(IR_OP_CONV2D, &p);
-  assert_int_equal(n, 8);
+  assert_int_equal(n, 9);
   assert_string_equal(p[2].name, "bias");
   assert_true(p[2].is_operand && p[2].optional);
   assert_string_equal(p[4].name, "pad");
