@@ -90,9 +90,21 @@ static const IrAttr *data_attr(IrModule *m, IrData d) {
   return a;
 }
 
-const IrAttr *ir_attr_data_new(IrModule *m, const IrType *type, void **bytes_out) {
-  *bytes_out = arena_alloc(m->arena, (size_t)ir_type_bytes(type));
+const IrAttr *attr_data_at(IrModule *m, SrcLoc loc, const IrType *type, void **bytes_out) {
+  size_t bytes = (size_t)ir_type_bytes(type);
+  *bytes_out = arena_try_alloc(m->arena, bytes);
+  if (!*bytes_out) {
+    StrBuf text = {0};
+    ir_type_print(&text, type);
+    diag_error(m->diag, loc, "E-memory", "there is no memory for the %zu bytes of a constant %s",
+               bytes, text.data);
+    mem_exhausted(bytes);
+  }
   return data_attr(m, (IrData){.type = type, .bytes = *bytes_out});
+}
+
+const IrAttr *ir_attr_data_new(IrModule *m, const IrType *type, void **bytes_out) {
+  return attr_data_at(m, SRC_LOC_NONE, type, bytes_out);
 }
 
 const IrAttr *ir_attr_data(IrModule *m, const IrType *type, const void *bytes) {

@@ -43,12 +43,12 @@ void data_splat(const IrType *type, double value, void *bytes) {
     memcpy((char *)bytes + done, bytes, done < total - done ? done : total - done);
 }
 
-static const IrData *materialise(IrModule *m, const InitKey *k) {
+static const IrData *materialise(IrModule *m, SrcLoc loc, const InitKey *k) {
   Interned *e = NULL;
   HASH_FIND(hh, m->impl->initializers, k, sizeof *k, e);
   if (e) return e->thing;
   void *bytes;
-  const IrAttr *a = ir_attr_data_new(m, k->type, &bytes);
+  const IrAttr *a = attr_data_at(m, loc, k->type, &bytes);
   if (!strcmp(k->init, "splat"))
     data_splat(k->type, k->a, bytes);
   else
@@ -92,12 +92,13 @@ const IrData *ir_constant_data(const IrValue *v) {
   const IrAttr *data = ir_attr(op, "data");
   if (data && data->kind == IR_ATTR_DATA) return data->data;
   InitKey k;
-  if (op->kind == IR_OP_WEIGHT) return weight_key(op, &k) ? materialise(op->module, &k) : NULL;
+  if (op->kind == IR_OP_WEIGHT)
+    return weight_key(op, &k) ? materialise(op->module, op->loc, &k) : NULL;
   memset(&k, 0, sizeof k);
   if (!number_of(ir_attr(op, "value"), &k.a)) return NULL;
   k.type = v->type;
   k.init = ir_str(op->module, "splat");
-  return materialise(op->module, &k);
+  return materialise(op->module, op->loc, &k);
 }
 
 bool ir_constant_splat(const IrValue *v, double *out) {

@@ -58,6 +58,8 @@ void fill_defaults(IrOp *op);
 const IrAttr *param_default(IrModule *m, const IrParam *p, const IrNamedAttr *attrs, int nattrs);
 /* Writes value to every element of zeroed bytes, through a double, so that s32 keeps all its bits.
  */
+/* ir_attr_data_new, for the op at loc. */
+const IrAttr *attr_data_at(IrModule *m, SrcLoc loc, const IrType *type, void **bytes_out);
 void data_splat(const IrType *type, double value, void *bytes);
 bool attr_is_ints(const IrAttr *a); /* an int, or an array of ints */
 

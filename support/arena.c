@@ -6,32 +6,40 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Running out of memory is not something a caller can mend: say so and stop. */
-static void *checked(void *p, size_t bytes) {
-  if (!p) {
-    fprintf(stderr, "npucc: out of memory (asked for %zu bytes)\n", bytes);
-    abort();
-  }
-  return p;
+static void (*exhausted)(size_t bytes); /* of the process, as memory is */
+
+void mem_set_exhausted(void (*handler)(size_t bytes)) {
+  exhausted = handler;
 }
 
-void *mem_alloc(size_t bytes) {
-  return checked(calloc(1, bytes ? bytes : 1), bytes);
+void mem_exhausted(size_t bytes) {
+  if (exhausted) exhausted(bytes);
+  fprintf(stderr, "npucc: out of memory (asked for %zu bytes)\n", bytes);
+  abort();
 }
 
-void *mem_realloc(void *p, size_t bytes) {
-  return checked(realloc(p, bytes ? bytes : 1), bytes);
-}
-
-/* All the memory of the machine: the system may promise more than that, and end the process when it
+/* More than all the memory of the machine: the system might promise it, and end the process when it
  * is used. */
-static size_t memory_size(void) {
+static bool too_much(size_t bytes) {
+  if (bytes < (size_t)1 << 30) return false;
   long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : SIZE_MAX / 2;
+  return pages > 0 && size > 0 && bytes / (size_t)size >= (size_t)pages;
 }
 
 void *mem_try_alloc(size_t bytes) {
-  return bytes <= memory_size() ? calloc(1, bytes ? bytes : 1) : NULL;
+  return too_much(bytes) ? NULL : calloc(1, bytes ? bytes : 1);
+}
+
+void *mem_alloc(size_t bytes) {
+  void *p = mem_try_alloc(bytes);
+  if (!p) mem_exhausted(bytes);
+  return p;
+}
+
+void *mem_realloc(void *p, size_t bytes) {
+  void *q = too_much(bytes) ? NULL : realloc(p, bytes ? bytes : 1);
+  if (!q) mem_exhausted(bytes);
+  return q;
 }
 
 void mem_free(void *p) {
@@ -86,16 +94,18 @@ static void want_large_pages(void *block, size_t bytes) {
   if (begin < end) madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
-/* Makes a block with room for bytes current: a kept one after a reset, else a new one. */
+/* Makes a block with room for bytes current: a kept one after a reset, else a new one. NULL without
+ * memory. */
 static ArenaBlock *block_with_room(Arena *a, size_t bytes) {
   while (a->current && a->current->next) {
     a->current = a->current->next;
     if (a->current->cap >= bytes) return a->current;
   }
   size_t cap = a->next_cap > bytes ? a->next_cap : bytes;
-  if (a->next_cap < ARENA_LARGEST) a->next_cap *= 2;
   /* calloc: large blocks come as fresh zero pages, which cost nothing until touched. */
-  ArenaBlock *b = mem_alloc(ARENA_HEADER + cap);
+  ArenaBlock *b = mem_try_alloc(ARENA_HEADER + cap);
+  if (!b) return NULL;
+  if (a->next_cap < ARENA_LARGEST) a->next_cap *= 2;
   b->cap = cap;
   if (cap > ARENA_LARGEST) want_large_pages(b, ARENA_HEADER + cap);
   if (a->current)
@@ -107,11 +117,18 @@ static ArenaBlock *block_with_room(Arena *a, size_t bytes) {
 }
 
 void *arena_alloc(Arena *a, size_t bytes) {
-  if (bytes > SIZE_MAX / 2) checked(NULL, bytes);
+  void *p = arena_try_alloc(a, bytes);
+  if (!p) mem_exhausted(bytes);
+  return p;
+}
+
+void *arena_try_alloc(Arena *a, size_t bytes) {
+  if (bytes > SIZE_MAX / 2) return NULL;
   size_t need = (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
   if (need == 0) need = ARENA_ALIGN;
   ArenaBlock *b = a->current;
   if (!b || b->cap - b->used < need) b = block_with_room(a, need);
+  if (!b) return NULL;
   char *p = (char *)b + ARENA_HEADER + b->used;
   if (b->used < b->dirty) {
     size_t old = b->dirty - b->used;

@@ -24,20 +24,25 @@ NPU_C_BEGIN
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
-/* malloc family that aborts with a message on exhaustion; the only allocator outside arenas.
- * Every block returned is released with mem_free. */
+/* malloc family that does not return on exhaustion (see mem_exhausted); the only allocator outside
+ * arenas. Every block returned is released with mem_free. */
 void *mem_alloc(size_t bytes); /* zeroed */
 void *mem_realloc(void *p, size_t bytes);
 /* For sizes that users control: zeroed, or NULL when there is not that much memory. */
 void *mem_try_alloc(size_t bytes);
 void mem_free(void *p);
+/* Where there is no memory left: a message and abort, or what a program has set instead (never a
+ * library); that does not return. bytes: what was asked for. */
+__attribute__((noreturn)) void mem_exhausted(size_t bytes);
+void mem_set_exhausted(void (*handler)(size_t bytes));
 
 /* Bump allocator. Everything allocated from an arena lives until the arena is reset or freed. */
 typedef struct Arena Arena;
 Arena *arena_new(void);
-void arena_free(Arena *a);                 /* NULL is fine */
-void arena_reset(Arena *a);                /* forget all, keep the memory */
-void *arena_alloc(Arena *a, size_t bytes); /* zeroed, aligned to 16 */
+void arena_free(Arena *a);                     /* NULL is fine */
+void arena_reset(Arena *a);                    /* forget all, keep the memory */
+void *arena_alloc(Arena *a, size_t bytes);     /* zeroed, aligned to 16 */
+void *arena_try_alloc(Arena *a, size_t bytes); /* NULL when there is not that much memory */
 void *arena_copy(Arena *a, const void *src, size_t bytes);
 char *arena_strdup(Arena *a, const char *s);
 char *arena_strndup(Arena *a, const char *s, size_t len);

@@ -27,7 +27,13 @@ static bool gather_new(Gathered *g, const BatchModel *m, const SampleSet *s, Dia
                  (long long)runs);
       return false;
     }
-    g->buffers[i] = mem_alloc((size_t)bytes);
+    g->buffers[i] = mem_try_alloc((size_t)bytes);
+    if (!g->buffers[i]) {
+      diag_error(diag, SRC_LOC_NONE, "E-memory",
+                 "there is no memory for the %lld bytes of output '%s' in %lld run%s",
+                 (long long)bytes, p->name, (long long)runs, runs == 1 ? "" : "s");
+      return false;
+    }
     *t = (TensorEntry){.name = p->name, .dtype = p->dtype, .rank = p->rank, .data = g->buffers[i]};
     memcpy(t->shape, p->shape, sizeof t->shape);
     t->bytes = (size_t)bytes;

@@ -92,6 +92,34 @@ static void catch_crashes(const char *name) {
   }
 }
 
+/* Of the process, as memory is: where running out of it is reported, and some to do so with. */
+static DiagEngine *reporting;
+static void *reserve;
+enum { RESERVE = 1 << 18 };
+
+static void out_of_memory(size_t bytes) {
+  size_t n = diag_count(reporting);
+  const char *last = n ? diag_get(reporting, n - 1)->code : NULL;
+  mem_free(reserve);
+  reserve = NULL;
+  if (!last || strcmp(last, "E-memory") != 0) /* else whoever asked has said it, with its place */
+    diag_error(reporting, SRC_LOC_NONE, "E-memory", "out of memory: %zu bytes more were asked for",
+               bytes);
+  _exit(CLI_FAILED); /* what is buffered is not complete */
+}
+
+static void catch_exhaustion(DiagEngine *diag) {
+  reporting = diag;
+  reserve = mem_alloc(RESERVE);
+  mem_set_exhausted(out_of_memory);
+}
+
+static void forget_exhaustion(void) {
+  mem_set_exhausted(NULL);
+  mem_free(reserve);
+  reserve = NULL;
+}
+
 /* ---- options ---- */
 
 static bool optional_value(const CliOption *o) {
@@ -122,11 +150,13 @@ Cli *cli_new(const CliCommand *command, const CliOption *options, int argc, char
   c->diag = diag_new();
   diag_set_sink(c->diag, print_diag, NULL);
   diag_track_files(c->diag);
+  catch_exhaustion(c->diag);
   catch_crashes(program(c));
   return c;
 }
 
 void cli_free(Cli *c) {
+  forget_exhaustion();
   diag_free(c->diag);
   mem_free(c);
 }

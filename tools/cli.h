@@ -42,7 +42,7 @@ typedef struct Cli Cli;
 Cli *cli_new(const CliCommand *command, const CliOption *options, int argc, char **argv);
 void cli_free(Cli *c);
 /* The command's diagnostics, printed to standard error as they come, in colour on a terminal. Lives
- * as long as c. */
+ * as long as c; until then running out of memory is one of them (E-memory) and ends the process. */
 DiagEngine *cli_diag(const Cli *c);
 /* What main returns after all is done, `ok` or not: from what was reported. */
 CliStatus cli_status(const Cli *c, bool ok);

@@ -151,11 +151,18 @@ static SampleSet *calibration_samples(const char *calibration, const ModelPort *
   return NULL;
 }
 
-static bool observe_runs(HostProgram *p, SampleSet *s, int n, const ModelPort *ports, float *lo,
-                         float *hi, DiagEngine *diag) {
+static bool observe_runs(HostProgram *p, SampleSet *s, int n, IrValue *const *values,
+                         const ModelPort *ports, float *lo, float *hi, DiagEngine *diag) {
   void **outputs = mem_alloc((size_t)n * sizeof *outputs);
-  for (int i = 0; i < n; i++) outputs[i] = mem_alloc(port_bytes(&ports[i]));
   bool ok = true;
+  for (int i = 0; ok && i < n; i++) {
+    outputs[i] = mem_try_alloc(port_bytes(&ports[i]));
+    ok = outputs[i] != NULL;
+    if (!ok)
+      diag_error(diag, values[i]->def ? values[i]->def->loc : SRC_LOC_NONE, "E-memory",
+                 "there is no memory for the %zu bytes of this value, whose range is to be seen",
+                 port_bytes(&ports[i]));
+  }
   for (int64_t run = 0; ok && run < samples_runs(s); run++) {
     const void *const *inputs = samples_load(s, run);
     ok = inputs && host_run(p, inputs, outputs, diag);
@@ -179,7 +186,7 @@ bool hostrun_observe(void *host, IrFunc *f, const char *calibration, int n, IrVa
   }
   SampleSet *s = calibration_samples(calibration, inputs, nargs, h->diag);
   HostProgram *p = s ? compile_observer(h, f, n, values, ports) : NULL;
-  bool ok = p && observe_runs(p, s, n, ports, lo, hi, h->diag);
+  bool ok = p && observe_runs(p, s, n, values, ports, lo, hi, h->diag);
   for (int i = 0; i < n; i++)
     if (lo[i] > hi[i]) lo[i] = hi[i] = 0; /* nothing but NaN was seen */
   host_free(p);

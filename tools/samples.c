@@ -277,6 +277,18 @@ static bool check_rows(SampleSet *s) {
   return true;
 }
 
+static bool take_buffers(SampleSet *s) {
+  for (int i = 0; i < s->n; i++) {
+    s->buffers[i] = mem_try_alloc(port_bytes(&s->ports[i]));
+    if (s->buffers[i]) continue;
+    diag_error(s->diag, SRC_LOC_NONE, "E-memory",
+               "there is no memory for the %zu bytes of input '%s'", port_bytes(&s->ports[i]),
+               s->ports[i].name);
+    return false;
+  }
+  return true;
+}
+
 bool samples_finish(SampleSet *s) {
   bool ok = true;
   for (int i = 0; i < s->n; i++) {
@@ -289,9 +301,8 @@ bool samples_finish(SampleSet *s) {
     } else if (s->inputs[i].binding != RANDOM) {
       ok = check_type(s, i) && check_shape(s, i) && ok;
     }
-    s->buffers[i] = mem_realloc(s->buffers[i], port_bytes(&s->ports[i]));
   }
-  return ok && check_rows(s);
+  return ok && check_rows(s) && take_buffers(s);
 }
 
 int64_t samples_runs(const SampleSet *s) {

@@ -89,7 +89,7 @@ static void advance_cursors(Emit *e, int dim, LLVMValueRef start, bool group) {
   for (int i = 0; i < e->k->naccess; i++) {
     const HostAccess *x = &e->k->access[i];
     if ((group && x->relative) || !x->stride[dim] || !access_used(e, i)) continue;
-    int64_t bytes = x->stride[dim] * (int64_t)dtype_size(x->dtype);
+    int64_t bytes = host_wrap_mul(x->stride[dim], (int64_t)dtype_size(x->dtype));
     e->cursor[i] = add(e, e->cursor[i], scale(e, start, bytes));
   }
 }
@@ -167,8 +167,9 @@ static int lanes_of(const Emit *e, uint32_t dims) {
 static int64_t const_bytes(const Emit *e, const HostAccess *x, int combo) {
   int64_t at = x->offset;
   for (int i = 0; i < e->s->nunroll; i++) /* the unrolled dimensions are different ones */
-    at += x->stride[e->s->unroll[i].dim] * combo_shift(e->s, e->s->unroll[i].dim, combo);
-  return at * (int64_t)dtype_size(x->dtype);
+    at = host_wrap_add(at, host_wrap_mul(x->stride[e->s->unroll[i].dim],
+                                         combo_shift(e->s, e->s->unroll[i].dim, combo)));
+  return host_wrap_mul(at, (int64_t)dtype_size(x->dtype));
 }
 
 static HostVal node(Emit *e, int n, int combo);
@@ -205,11 +206,37 @@ static LLVMValueRef lane_address(Emit *e, int access, LLVMValueRef offset, LLVMV
   return address(e, access, offset, bytes, type);
 }
 
+static LLVMValueRef coordinate(Emit *e, int dim, int combo) {
+  LLVMValueRef at = add(e, e->start[dim], e->index[dim]);
+  int64_t shift = combo_shift(e->s, dim, combo);
+  return shift || !at ? add(e, at, host_int(e->g, shift)) : at;
+}
+
+static LLVMValueRef read_guarded(Emit *e, int access, int combo, LLVMValueRef offset,
+                                 LLVMValueRef per_lane) {
+  HostGen *g = e->g;
+  const HostAccess *x = &e->k->access[access];
+  HostRead r = {.base = e->base[access],
+                .per_lane = per_lane,
+                .lanes = lanes_of(e, x->dims),
+                .vdim = e->s->vdim,
+                .lane_bytes = host_wrap_mul(x->stride[e->s->vdim], (int64_t)dtype_size(x->dtype))};
+  r.offset = add(e, offset, host_int(g, const_bytes(e, x, combo)));
+  for (int i = 0; i < x->nguards; i++) {
+    r.coord[i] = host_int(g, x->guard[i].cst);
+    for (int d = 0; d < e->k->info.ndims; d++)
+      if (x->guard[i].coef[d])
+        r.coord[i] = add(e, r.coord[i], scale(e, coordinate(e, d, combo), x->guard[i].coef[d]));
+  }
+  return host_emit_guarded(g, x, &r);
+}
+
 static LLVMValueRef read_access(Emit *e, int access, int combo) {
   HostGen *g = e->g;
   const HostAccess *x = &e->k->access[access];
   LLVMValueRef offset = e->cursor[access], per_lane = NULL;
   indirect_offset(e, x, combo, &offset, &per_lane);
+  if (x->nguards) return read_guarded(e, access, combo, offset, per_lane);
   int64_t bytes = const_bytes(e, x, combo);
   int lanes = lanes_of(e, x->dims);
   int64_t stride = lanes > 1 ? x->stride[e->s->vdim] : 0;
@@ -253,10 +280,7 @@ static LLVMValueRef iota(LLVMTypeRef type, int lanes) {
 
 static LLVMValueRef emit_index(Emit *e, int dim, int combo) {
   HostGen *g = e->g;
-  LLVMValueRef at = add(e, e->start[dim], e->index[dim]);
-  int64_t shift = combo_shift(e->s, dim, combo);
-  if (shift || !at) at = add(e, at, host_int(g, shift));
-  at = LLVMBuildTrunc(g->b, at, g->i32, "");
+  LLVMValueRef at = LLVMBuildTrunc(g->b, coordinate(e, dim, combo), g->i32, "");
   int lanes = lanes_of(e, 1u << dim);
   if (lanes == 1) return at;
   return LLVMBuildAdd(g->b, host_splat(g, at, lanes), iota(g->i32, lanes), "");

@@ -13,15 +13,49 @@ static bool link_kernels(HostProgram *p, IrFunc *f, DiagEngine *diag) {
   return true;
 }
 
+/* The step that makes the largest value kept in memory. */
+static SrcLoc largest_place(const HostProgram *p, const IrFunc *f, int64_t *bytes) {
+  SrcLoc loc = f->loc;
+  for (int i = 0; i < p->nbufs; i++) {
+    const HostBuf *b = &p->bufs[i];
+    if ((b->kind != BUF_ARENA && b->kind != BUF_STATE) || b->bytes <= *bytes) continue;
+    *bytes = b->bytes;
+    if (b->first < p->nsteps) loc = p->steps[b->first].loc;
+  }
+  return loc;
+}
+
+static bool take_memory(HostProgram *p, const IrFunc *f, DiagEngine *diag) {
+  int64_t total = p->arena_bytes, largest = 0;
+  for (int i = 0; i < p->nstates && total >= 0; i++)
+    if (!add_i64(total, ir_type_bytes(p->states[i].type), &total)) total = -1;
+  bool fits = total >= 0 && total <= INT64_MAX - 64;
+  if (fits) p->memory = mem_try_alloc((size_t)p->arena_bytes + 64);
+  for (int i = 0; i < p->nstates && fits && p->memory; i++) {
+    p->states[i].bytes = mem_try_alloc((size_t)ir_type_bytes(p->states[i].type));
+    fits = p->states[i].bytes != NULL;
+  }
+  if (fits && p->memory) return true;
+  SrcLoc loc = largest_place(p, f, &largest);
+  if (total < 0)
+    diag_error(diag, loc, "E-memory",
+               "the values the host would keep have more bytes in all than fit 63 bits");
+  else
+    diag_error(diag, loc, "E-memory",
+               "the host has no memory for the %lld bytes of what it keeps at a time, of which "
+               "%lld belong to one value that is made or read here; run smaller shapes",
+               (long long)total, (long long)largest);
+  return false;
+}
+
 HostProgram *host_compile(IrFunc *f, DiagEngine *diag) {
   HostProgram *p = mem_alloc(sizeof *p);
   p->arena = arena_new();
   p->jit = host_jit_new(diag, f->loc);
-  if (!p->jit || !host_lower(p, f, diag) || !link_kernels(p, f, diag)) {
+  if (!p->jit || !host_lower(p, f, diag) || !link_kernels(p, f, diag) || !take_memory(p, f, diag)) {
     host_free(p);
     return NULL;
   }
-  p->memory = mem_alloc((size_t)p->arena_bytes + 64);
   p->pointers = mem_alloc(sizeof *p->pointers * (size_t)(p->nbufs + 1));
   host_reset_states(p);
   return p;
@@ -61,10 +95,13 @@ static int32_t read_index(const HostProgram *p, const HostCheck *c, int operand,
                           const int64_t *at) {
   const HostAccess *x = &c->access[operand];
   int64_t offset = x->offset;
-  for (int d = 0; d < IR_MAX_DIMS; d++) offset += x->stride[d] * at[d];
+  for (int d = 0; d < IR_MAX_DIMS; d++)
+    offset = host_wrap_add(offset, host_wrap_mul(x->stride[d], at[d]));
   for (int i = 0; i < x->nindirect; i++)
     offset += x->indirect[i].stride * read_index(p, c, x->indirect[i].operand, at);
   int32_t v;
+  dtype_set(DT_S32, &v, 0, x->pad);
+  if (!host_guard_inside(x, at)) return v;
   memcpy(&v, (const uint8_t *)p->pointers[x->buf] + offset * (int64_t)sizeof v, sizeof v);
   return v;
 }

@@ -1,9 +1,10 @@
 /* The parts of backend/host. A nest-level function becomes a list of steps over numbered buffers:
- * one native function per kernel, and plain copies around them where an operand has to be padded,
- * rearranged or checked first. The way of a kernel:
+ * one native function per kernel, and plain copies around them where an operand has to be
+ * rearranged or checked, or is better padded, first. The way of a kernel:
  * - kernel.c: body and maps to nodes, accesses, stages (what is computed from what);
  * - schedule.c: stages to loops (vector dimension, register and cache tiles);
- * - emit.c: loops to LLVM; scalar.c and vmath.c the body's operations on vectors;
+ * - emit.c: loops to LLVM, guard.c reads that may lie outside; scalar.c and vmath.c the body's
+ * operations on vectors;
  * - jit.c: LLVM module to native code;
  * - steps.c: the function around the kernels (buffers, liveness, steps); copy.c the copies. */
 #ifndef HOST_INTERNAL_H
@@ -41,7 +42,13 @@ typedef struct {
 void host_copy_run(const HostCopy *c, void *dst, const void *src);
 int64_t host_copy_bytes(const HostCopy *c); /* of dst */
 
-/* Where an element of a tensor or temporary lies, from the kernel's dimensions. In elements. */
+/* An axis on which a read may lie outside: 0 <= cst + coef . dimensions < size is inside. */
+typedef struct {
+  int64_t cst, coef[IR_MAX_DIMS], size;
+} HostGuard;
+
+/* Where an element of a tensor or temporary lies, from the kernel's dimensions. In elements, modulo
+ * 2^64: what lies inside the tensor is exact, whatever the steps that lead there. */
 typedef struct {
   int buf;
   DType dtype;
@@ -53,7 +60,18 @@ typedef struct {
   } indirect[IR_MAX_RANK];
   uint32_t dims; /* dimensions it moves with, those of indirect coordinates included */
   bool relative; /* a temporary: addressed from the start of the group's tile */
+  int nguards;
+  HostGuard *guard;
+  double pad; /* the value outside */
 } HostAccess;
+/* Whether all guarded axes of x are inside at a point of the kernel's dimensions. */
+bool host_guard_inside(const HostAccess *x, const int64_t *at);
+static inline int64_t host_wrap_mul(int64_t a, int64_t b) {
+  return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+static inline int64_t host_wrap_add(int64_t a, int64_t b) {
+  return (int64_t)((uint64_t)a + (uint64_t)b);
+}
 
 /* Reads every value of an index operand before the kernel runs. */
 typedef struct {
@@ -93,9 +111,9 @@ struct HostProgram {
   int nstates;
   HostState *states;
   int ninputs, noutputs;
-  int64_t arena_bytes;
-  uint8_t *memory; /* of arena buffers */
-  void **pointers; /* per buffer, for the run */
+  int64_t arena_bytes; /* -1: more than 63 bits */
+  uint8_t *memory;     /* of arena buffers */
+  void **pointers;     /* per buffer, for the run */
 };
 int host_buf_new(HostProgram *p, HostBufKind kind, int index, const void *data, int64_t bytes);
 int host_buf_temp(HostProgram *p, int64_t bytes); /* live from and until the step added next */
@@ -226,6 +244,14 @@ LLVMValueRef host_round_s32(HostGen *g,
                             LLVMValueRef x); /* f32 to s32, half to even, saturating, NaN 0 */
 LLVMValueRef host_round_bf16(HostGen *g, LLVMValueRef x); /* f32 to the 16 bits */
 
+/* A read of `lanes` elements that may lie outside. offset: bytes from base to the first lane;
+ * per_lane: bytes to add in each, or NULL; coord: of the guarded axes, in the first lane. */
+typedef struct {
+  LLVMValueRef base, offset, per_lane, coord[IR_MAX_RANK];
+  int lanes, vdim;
+  int64_t lane_bytes; /* from lane to lane along vdim */
+} HostRead;
+LLVMValueRef host_emit_guarded(HostGen *g, const HostAccess *x, const HostRead *r);
 /* Adds `void symbol(void **bufs)` to the module. */
 void host_emit_kernel(HostGen *g, const HostKernel *k, const char *symbol, Arena *arena);
 

@@ -1,7 +1,8 @@
 /* Analysis of one kernel: the body as numbered nodes, its operands as accesses, its reductions and
  * results as stages; and the preparation of operands. An operand that may be read out of range is
- * copied into a padded buffer first, so that no generated loop ever tests a coordinate; a constant
- * whose vector dimension does not lie contiguous is repacked at compile time. */
+ * copied into a padded buffer first where that is not much larger than itself, so that the loops
+ * need not test coordinates; elsewhere its reads are guarded. A constant whose vector dimension
+ * does not lie contiguous is repacked at compile time. */
 #include "backend/host/host_internal.h"
 #include <string.h>
 
@@ -9,8 +10,15 @@
 typedef struct {
   int rank, order[IR_MAX_RANK];            /* logical axis at each position, outermost first */
   int64_t lo[IR_MAX_RANK], n[IR_MAX_RANK]; /* per logical axis: first coordinate and how many */
-  bool padded, packed;
+  uint32_t outside;                        /* axes on which it may be read out of range */
+  bool padded, packed;                     /* padded: copied with what lies around it */
 } Prep;
+
+/* How much a padded copy may be larger than what it copies, and what is small in any case. */
+enum {
+  PAD_RATIO = 4,
+  PAD_SMALL = 1 << 16,
+};
 
 typedef struct {
   HostProgram *p;
@@ -153,6 +161,13 @@ static void axis_range(const HostKernel *k, const IrAffine *a, int64_t *lo, int6
   }
 }
 
+static bool worth_padding(const Prep *p, const IrType *t) {
+  int64_t n = 1, own = ir_type_elements(t);
+  for (int a = 0; a < p->rank; a++)
+    if (!mul_i64(n, p->n[a], &n)) return false;
+  return n <= PAD_SMALL || n / PAD_RATIO <= own;
+}
+
 static void prep_init(Build *b, int i) {
   const HostKernel *k = b->k;
   const IrMap *map = ir_kernel_in_map(k->op, i);
@@ -163,16 +178,18 @@ static void prep_init(Build *b, int i) {
   for (int a = 0; a < map->rank; a++) {
     int64_t lo = 0, hi = o->type->shape[a] - 1;
     if (map->axis[a].index < 0) axis_range(k, &map->axis[a], &lo, &hi);
-    if (lo >= 0 && hi < o->type->shape[a]) {
-      p->n[a] = o->type->shape[a];
-    } else {
-      p->padded = true;
-      p->lo[a] = lo;
-      p->n[a] = hi - lo + 1;
-    }
+    bool outside = lo < 0 || hi >= o->type->shape[a];
+    p->lo[a] = outside ? lo : 0;
+    p->n[a] = outside ? hi - lo + 1 : o->type->shape[a];
+    p->outside |= (uint32_t)outside << a;
+  }
+  p->padded = p->outside && worth_padding(p, o->type);
+  for (int a = 0; a < map->rank && !p->padded; a++) {
+    p->lo[a] = 0;
+    p->n[a] = o->type->shape[a];
   }
   double pad;
-  if (p->padded && !ir_kernel_pad(k->op, i, &pad)) {
+  if (p->outside && !ir_kernel_pad(k->op, i, &pad)) {
     diag_error(
         b->diag, k->op->loc, "E-host-range",
         "operand %d of a kernel is read out of range but has no pad value; give it one in `pads`",
@@ -194,6 +211,20 @@ static void prep_strides(const Build *b, int i, int64_t stride[IR_MAX_RANK]) {
   }
 }
 
+static void guard_access(Build *b, int i) {
+  HostKernel *k = b->k;
+  const IrMap *map = ir_kernel_in_map(k->op, i);
+  HostAccess *x = &k->access[i];
+  x->guard = ARENA_ARRAY(b->p->arena, HostGuard, map->rank + 1);
+  ir_kernel_pad(k->op, i, &x->pad);
+  for (int a = 0; a < map->rank; a++) {
+    if (!(b->prep[i].outside >> a & 1)) continue;
+    HostGuard *g = &x->guard[x->nguards++];
+    *g = (HostGuard){.cst = map->axis[a].cst, .size = b->operands[i].type->shape[a]};
+    memcpy(g->coef, map->axis[a].coef, sizeof g->coef);
+  }
+}
+
 static void access_operand(Build *b, int i) {
   HostKernel *k = b->k;
   const IrMap *map = ir_kernel_in_map(k->op, i);
@@ -205,16 +236,18 @@ static void access_operand(Build *b, int i) {
       .buf = b->operands[i].buf, .dtype = b->operands[i].type->dtype, .dims = k->nodes[i].dims};
   for (int a = 0; a < map->rank; a++) {
     const IrAffine *f = &map->axis[a];
-    x->offset += (f->cst - p->lo[a]) * stride[a];
+    x->offset = host_wrap_add(x->offset, host_wrap_mul(f->cst - p->lo[a], stride[a]));
     if (f->index >= 0) {
       if (stride[a] == 0) continue;
       x->indirect[x->nindirect].operand = f->index;
       x->indirect[x->nindirect++].stride = stride[a];
       continue;
     }
-    for (int d = 0; d < k->info.ndims; d++) x->stride[d] += f->coef[d] * stride[a];
+    for (int d = 0; d < k->info.ndims; d++)
+      x->stride[d] = host_wrap_add(x->stride[d], host_wrap_mul(f->coef[d], stride[a]));
   }
   if (b->operands[i].splat && !p->padded) x->offset = 0;
+  if (!p->padded) guard_access(b, i);
 }
 
 static void access_result(Build *b, int r, int buf) {
@@ -366,7 +399,7 @@ static void rank_dims(HostKernel *k) {
     if (k->rank[d] < 0) k->rank[d] = n++;
 }
 
-/* Places the temporaries in scratch memory; returns its size. */
+/* Places the temporaries in scratch memory; returns its size, -1 when that leaves 63 bits. */
 static int64_t layout_temps(HostKernel *k) {
   int64_t bytes = 0;
   for (int i = 0; i < k->nstages; i++) {
@@ -379,9 +412,12 @@ static int64_t layout_temps(HostKernel *k) {
       for (int d = 0; d < k->info.ndims; d++)
         if (k->rank[d] == r && host_has_dim(n->dims, d)) {
           x->stride[d] = stride;
-          stride *= k->tile[d];
+          if (!mul_i64(stride, k->tile[d], &stride)) return -1;
         }
-    bytes = round_up(bytes + stride * elsize, 64);
+    int64_t own;
+    if (!mul_i64(stride, elsize, &own) || !add_i64(bytes, own, &bytes) || bytes > INT64_MAX - 64)
+      return -1;
+    bytes = round_up(bytes, 64);
   }
   return bytes;
 }
@@ -438,6 +474,11 @@ HostKernel *host_kernel_build(HostProgram *p, const IrOp *op, const HostOperand 
   rank_dims(k);
   host_schedule_group(k);
   int64_t scratch_bytes = layout_temps(k);
+  if (scratch_bytes < 0) {
+    diag_error(diag, op->loc, "E-memory",
+               "the values between the steps of this operation have more bytes than fit 63 bits");
+    return NULL;
+  }
   const bool *packable = packable_table(&b);
   for (int i = 0; i < k->nstages; i++) {
     host_stage_choose_vector(k, &k->stages[i], packable);

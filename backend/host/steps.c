@@ -176,7 +176,6 @@ static int state_add(HostProgram *p, const char *name, const IrType *type, const
     n = p->nstates++;
     p->states = mem_realloc(p->states, sizeof *p->states * (size_t)p->nstates);
     p->states[n] = (HostState){.name = arena_strdup(p->arena, name), .type = type};
-    p->states[n].bytes = mem_alloc((size_t)ir_type_bytes(type));
   }
   if (data && data->kind == IR_ATTR_DATA) p->states[n].data = data->data;
   return n;
@@ -324,14 +323,19 @@ static void place_arena(HostProgram *p) {
       for (int j = 0; j < i; j++) {
         const HostBuf *o = &p->bufs[j];
         if (o->kind != BUF_ARENA || !overlap_in_time(b, o)) continue;
-        if (at < o->offset + o->bytes && o->offset < at + b->bytes) {
+        if (at < o->offset + o->bytes && o->offset - at < b->bytes) {
           at = round_up(o->offset + o->bytes, 64);
           moved = true;
         }
       }
     }
     b->offset = at;
-    if (at + b->bytes > p->arena_bytes) p->arena_bytes = at + b->bytes;
+    int64_t end;
+    if (!add_i64(at, b->bytes, &end) || end > INT64_MAX - 64) {
+      p->arena_bytes = -1;
+      return;
+    }
+    if (end > p->arena_bytes) p->arena_bytes = end;
   }
 }
 
