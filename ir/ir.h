@@ -81,15 +81,11 @@ const IrType *ir_type_parse(IrModule *m, const char *text);
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
+#define NPU_ATTR_KINDS(X) X(INT) X(FLOAT) X(BOOL) X(STR) X(DTYPE) X(ARRAY) X(MAP) X(DATA)
 typedef enum {
-  IR_ATTR_INT,
-  IR_ATTR_FLOAT,
-  IR_ATTR_BOOL,
-  IR_ATTR_STR,
-  IR_ATTR_DTYPE,
-  IR_ATTR_ARRAY,
-  IR_ATTR_MAP,
-  IR_ATTR_DATA,
+#define X(e) IR_ATTR_##e,
+  NPU_ATTR_KINDS(X)
+#undef X
 } IrAttrKind;
 
 /* sum over d of coef[d] * dim[d] + cst; when index >= 0 the axis is instead indirect: the

@@ -5,7 +5,9 @@
 
 NPU_C_BEGIN
 
-#define NPU_PASS_ABI 1
+/* Counts changes of what a plugin sees that the stamp below does not tell: what members and
+ * arguments mean, members that change places. */
+#define NPU_PASS_ABI 2
 
 typedef struct PassContext PassContext;
 typedef enum { PASS_OK, PASS_FAILED } PassStatus; /* FAILED: a diagnostic was reported */
@@ -61,7 +63,7 @@ typedef const NpuPlugin *(*NpuPluginEntry)(void);
 #define NPU_PLUGIN_SYMBOL "npu_plugin"
 
 /* The vtable handed to plugins: pointers to the functions of ir.h they may use, so that a plugin
- * links against nothing. Grows only at the end. See ir/api.c. */
+ * links against nothing. See ir/api.c. */
 typedef struct IrApi {
   uint32_t abi, size;
 #define API(ret, name, function, args) ret(*name) args;
@@ -70,14 +72,78 @@ typedef struct IrApi {
 } IrApi;
 const IrApi *ir_api(void);
 
+/* What the including file was compiled against: rows of tables by number, functions of the vtable,
+ * sizes of structures; ends with a NULL name. Every plugin exports it without doing anything for
+ * it, and one whose stamp differs from the compiler's is refused: an op it knows by number would be
+ * another one here. */
 typedef struct {
-  /* verify_each: after every pass, which debug builds do in any case */
+  const char *name;
+  uint64_t value;
+} NpuStampRow;
+typedef const NpuStampRow *(*NpuStampEntry)(void);
+#define NPU_STAMP_SYMBOL "npu_plugin_stamp"
+__attribute__((weak, visibility("default"))) const NpuStampRow *npu_plugin_stamp(void);
+__attribute__((weak, visibility("default"))) const NpuStampRow *npu_plugin_stamp(void) {
+#define SIZE(t)                                                                                    \
+  { "size of " #t, sizeof(t) }
+  static const NpuStampRow rows[] = {
+#define OP(e, name, ...) {"op " #e " " name, IR_OP_##e},
+#include "ir/ops.def"
+#undef OP
+#define X(e, n, b, f) {"element type " #e " " n, DT_##e},
+      NPU_DTYPES(X)
+#undef X
+#define X(e) {"attribute kind " #e, IR_ATTR_##e},
+          NPU_ATTR_KINDS(X)
+#undef X
+#define API(ret, name, function, args) {"function " #name #args, 0},
+#include "ir/api.def"
+#undef API
+              SIZE(IrType),
+      SIZE(IrMap),
+      SIZE(IrData),
+      SIZE(IrAttr),
+      SIZE(IrNamedAttr),
+      SIZE(IrUse),
+      SIZE(IrValue),
+      SIZE(IrOp),
+      SIZE(IrBlock),
+      SIZE(IrFunc),
+      SIZE(IrModule),
+      SIZE(IrBuilder),
+      SIZE(IrAttrInit),
+      SIZE(IrOpInfo),
+      SIZE(IrParam),
+      SIZE(IrKernel),
+      SIZE(SrcLoc),
+      SIZE(StrBuf),
+      SIZE(Pass),
+      SIZE(PassOption),
+      SIZE(PassContext),
+      SIZE(NpuPlugin),
+      {NULL, 0}};
+#undef SIZE
+  return rows;
+}
+
+/* What runs now, for a handler of crashes: the manager keeps it while a pass runs and what it left
+ * is looked at. */
+typedef struct {
+  const char *volatile pass, *volatile function; /* NULL: none */
+  /* A file that would repeat the crash, to be renamed to `reproducer`; NULL: none was written. */
+  const char *volatile draft, *volatile reproducer;
+} PassWatch;
+
+typedef struct {
+  /* verify_each: after every pass, which debug builds do in any case. Passes that are not trusted
+   * (pass_manager_trust) are always followed by it. */
   bool verify_each, time_passes, stats, print_after_all;
   IrPrintOptions print;           /* how dumps print */
   const char *const *print_after; /* pass names */
   int nprint_after;
   int stop_after;         /* run at most this many passes; -1: all */
   const char *reproducer; /* where to write IR + pipeline when a pass fails; NULL: nowhere */
+  PassWatch *watch;       /* NULL: none */
   /* What the command in a reproducer needs besides the pipeline: machine, plugins, the file's name;
    * NULL: nothing */
   const char *reproducer_args;
@@ -91,6 +157,8 @@ void pass_manager_free(PassManager *pm);
  * error. */
 bool pass_manager_register(PassManager *pm, const Pass *pass);
 bool pass_manager_load_plugin(PassManager *pm, const char *path);
+/* The passes registered so far are the compiler's own. */
+void pass_manager_trust(PassManager *pm);
 size_t pass_manager_count(const PassManager *pm);
 const Pass *pass_manager_at(const PassManager *pm, size_t i);
 void pass_manager_set_host(PassManager *pm, void *host,

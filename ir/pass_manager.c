@@ -186,9 +186,49 @@ bool pass_manager_register(PassManager *pm, const Pass *pass) {
   return true;
 }
 
+void pass_manager_trust(PassManager *pm) {
+  pm->ntrusted = pm->npasses;
+}
+
+bool pm_is_trusted(const PassManager *pm, const Pass *pass) {
+  for (size_t i = 0; i < pm->ntrusted; i++)
+    if (pm->passes[i] == pass) return true;
+  return false;
+}
+
 static bool plugin_fail(PassManager *pm, const char *path, void *handle, const char *why) {
   diag_error(pm->module->diag, SRC_LOC_NONE, "E-plugin", "%s: %s", path, why);
   if (handle) dlclose(handle);
+  return false;
+}
+
+/* The address of a function of the plugin; NULL when there is none of that name. */
+static void *plugin_function(void *handle, const char *name) {
+  void *symbol = dlsym(handle, name);
+  Dl_info info;
+  const ElfW(Sym) *row = NULL;
+  if (!symbol || !dladdr1(symbol, &info, (void **)&row, RTLD_DL_SYMENT) || !row) return NULL;
+  return ELF64_ST_TYPE(row->st_info) == STT_FUNC ? symbol : NULL;
+}
+
+/* The plugin's stamp against ours. The first rows that differ go into *why. */
+static bool same_stamp(PassManager *pm, void *handle, const char **why) {
+  const NpuStampRow *own = npu_plugin_stamp();
+  NpuStampEntry entry;
+  void *symbol = plugin_function(handle, NPU_STAMP_SYMBOL);
+  *why = "it does not say which tables it was built against; rebuild it with this npucc's headers";
+  if (!symbol) return false;
+  memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from object to function pointer */
+  const NpuStampRow *its = entry();
+  for (; own->name && its->name; own++, its++)
+    if (strcmp(own->name, its->name) || own->value != its->value) break;
+  if (!own->name && !its->name) return true;
+  *why = arena_printf(
+      pm->arena,
+      "built against other tables: it has `%s` (%llu) where this npucc has `%s` (%llu); rebuild it "
+      "with this npucc's headers",
+      its->name ? its->name : "nothing", (unsigned long long)its->value,
+      own->name ? own->name : "nothing", (unsigned long long)own->value);
   return false;
 }
 
@@ -199,20 +239,18 @@ bool pass_manager_load_plugin(PassManager *pm, const char *path) {
   if (!diag_reads(pm->module->diag, path, &why)) return plugin_fail(pm, path, NULL, why);
   void *handle = dlopen(here, RTLD_NOW | RTLD_LOCAL);
   if (!handle) return plugin_fail(pm, path, NULL, dlerror());
-  void *symbol = dlsym(handle, NPU_PLUGIN_SYMBOL);
-  if (!symbol)
+  if (!dlsym(handle, NPU_PLUGIN_SYMBOL))
     return plugin_fail(pm, path, handle, "not a pass plugin: it has no symbol " NPU_PLUGIN_SYMBOL);
-  Dl_info info;
-  const ElfW(Sym) *row = NULL;
-  if (!dladdr1(symbol, &info, (void **)&row, RTLD_DL_SYMENT) || !row ||
-      ELF64_ST_TYPE(row->st_info) != STT_FUNC)
+  void *symbol = plugin_function(handle, NPU_PLUGIN_SYMBOL);
+  if (!symbol)
     return plugin_fail(pm, path, handle,
                        "not a pass plugin: " NPU_PLUGIN_SYMBOL " is not a function");
   NpuPluginEntry entry;
-  memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from object to function pointer */
+  memcpy(&entry, &symbol, sizeof entry);
   const NpuPlugin *plugin = entry();
   if (!plugin || plugin->abi != NPU_PASS_ABI || plugin->size != sizeof *plugin || !plugin->passes)
     return plugin_fail(pm, path, handle, "built for another version of ir/pass.h; rebuild it");
+  if (!same_stamp(pm, handle, &why)) return plugin_fail(pm, path, handle, why);
   pm->plugins = mem_realloc(pm->plugins, (pm->nplugins + 1) * sizeof(void *));
   pm->plugins[pm->nplugins++] = handle; /* from here on it stays open: registered rows are in it */
   for (const Pass *const *p = plugin->passes; *p; p++)

@@ -1,6 +1,7 @@
 /* Running a pipeline: levels, checks, dumps, times, statistics, reproducers. */
 #include "ir/pm.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -63,31 +64,54 @@ static void print_stats(const PassManager *pm, FILE *out) {
 
 /* ---- one pass ---- */
 
-/* The command that repeats what failed, then the IR as it was before. */
-static void write_reproducer(PassManager *pm, const QueuedPass *q, const PassRunOptions *o,
-                             const StrBuf *ir) {
-  const char *path = o->reproducer;
-  StrBuf text = {0}, pass = {0};
-  const char *why;
+/* The command that runs q on the module as it is now, then the module. */
+static void put_reproducer(PassManager *pm, const QueuedPass *q, const PassRunOptions *o,
+                           StrBuf *text) {
+  StrBuf pass = {0};
   pm_print_queued(q, &pass);
-  strbuf_puts(&text, "// npu-opt --passes='");
+  strbuf_puts(text, "// npu-opt --passes='");
   for (size_t i = 0; i < pass.len; i++) { /* an apostrophe as the shell wants it */
     if (pass.data[i] == '\'')
-      strbuf_puts(&text, "'\\''");
+      strbuf_puts(text, "'\\''");
     else
-      strbuf_putc(&text, pass.data[i] == '\n' ? ' ' : pass.data[i]);
+      strbuf_putc(text, pass.data[i] == '\n' ? ' ' : pass.data[i]);
   }
-  strbuf_puts(&text, "' --verify-each");
-  if (o->reproducer_args) strbuf_printf(&text, " %s", o->reproducer_args);
-  strbuf_putc(&text, '\n');
-  if (ir->len) strbuf_write(&text, ir->data, ir->len);
-  if (file_write_atomic(path, text.data, text.len, &why))
-    diag_note(pm->module->diag, SRC_LOC_NONE,
-              "pass `%s` failed; %s repeats it, its first line says how", q->pass->name, path);
-  else
-    diag_warning(pm->module->diag, SRC_LOC_NONE, "W-reproducer", "cannot write %s: %s", path, why);
-  strbuf_free(&text);
+  strbuf_puts(text, "' --verify-each");
+  if (o->reproducer_args) strbuf_printf(text, " %s", o->reproducer_args);
+  strbuf_putc(text, '\n');
+  ir_print(pm->module, text, true);
   strbuf_free(&pass);
+}
+
+/* Written before the pass runs, so that it is there should the pass crash. The draft's name, or
+ * NULL after a warning. */
+static const char *draft_reproducer(PassManager *pm, const QueuedPass *q, const PassRunOptions *o) {
+  const char *draft = arena_printf(pm->arena, "%s.draft", o->reproducer), *why;
+  StrBuf text = {0};
+  put_reproducer(pm, q, o, &text);
+  bool ok = file_write_atomic(draft, text.data, text.len, &why);
+  strbuf_free(&text);
+  if (ok) return draft;
+  if (!pm->cannot_reproduce)
+    diag_warning(pm->module->diag, SRC_LOC_NONE, "W-reproducer", "cannot write %s: %s",
+                 o->reproducer, why);
+  pm->cannot_reproduce = true;
+  return NULL;
+}
+
+/* The draft becomes the reproducer when the pass failed, else it goes. */
+static void finish_reproducer(PassManager *pm, const QueuedPass *q, const PassRunOptions *o,
+                              const char *draft, bool ok) {
+  if (!draft) return;
+  if (ok)
+    remove(draft);
+  else if (rename(draft, o->reproducer) == 0)
+    diag_note(pm->module->diag, SRC_LOC_NONE,
+              "pass `%s` failed; %s repeats it, its first line says how", q->pass->name,
+              o->reproducer);
+  else
+    diag_warning(pm->module->diag, SRC_LOC_NONE, "W-reproducer", "cannot write %s: %s",
+                 o->reproducer, strerror(errno));
 }
 
 static bool run_on(PassManager *pm, const QueuedPass *q, IrFunc *f) {
@@ -125,7 +149,7 @@ static const char *level_name(IrLevel l) {
 }
 
 /* Over the functions at its level as they are now; those it makes itself are not visited. */
-static bool run_pass(PassManager *pm, const QueuedPass *q) {
+static bool run_pass(PassManager *pm, const QueuedPass *q, const PassRunOptions *o) {
   IrModule *m = pm->module;
   int n = 0, total = m->nfuncs;
   IrFunc **funcs = ARENA_ARRAY(pm->arena, IrFunc *, total + 1);
@@ -139,27 +163,37 @@ static bool run_pass(PassManager *pm, const QueuedPass *q) {
                level_name(m->funcs[0]->level));
     return false;
   }
-  for (int i = 0; i < n; i++)
-    if (in_module(m, funcs[i]) && !run_on(pm, q, funcs[i])) return false;
+  for (int i = 0; i < n; i++) {
+    if (!in_module(m, funcs[i])) continue;
+    if (o->watch) o->watch->function = funcs[i]->name;
+    if (!run_on(pm, q, funcs[i])) return false;
+  }
   return true;
 }
 
+static bool verify_after(PassManager *pm, const QueuedPass *q, const PassRunOptions *o) {
+  if (!o->verify_each && !VERIFY_ALWAYS && pm_is_trusted(pm, q->pass)) return true;
+  if (ir_verify(pm->module)) return true;
+  diag_note(pm->module->diag, SRC_LOC_NONE,
+            "pass `%s` reported success and left this; it is a mistake in the pass", q->pass->name);
+  return false;
+}
+
 static bool run_step(PassManager *pm, const QueuedPass *q, const PassRunOptions *o) {
-  StrBuf before = {0};
-  if (o->reproducer) ir_print(pm->module, &before, true);
+  const char *draft = o->reproducer ? draft_reproducer(pm, q, o) : NULL;
+  if (o->watch) {
+    o->watch->draft = draft;
+    o->watch->reproducer = o->reproducer;
+    o->watch->pass = q->pass->name;
+  }
   double start = now_ms();
-  bool ok = run_pass(pm, q);
+  bool ok = run_pass(pm, q, o);
   pm->times = mem_realloc(pm->times, (pm->ntimes + 1) * sizeof *pm->times);
   pm->times[pm->ntimes++] = (PassTime){q->pass, now_ms() - start};
+  ok = ok && verify_after(pm, q, o);
   if (ok && o->print_stream && wants_dump(o, q->pass)) dump(pm, o, q->pass);
-  if (ok && (o->verify_each || VERIFY_ALWAYS) && !ir_verify(pm->module)) {
-    diag_note(pm->module->diag, SRC_LOC_NONE,
-              "pass `%s` reported success and left this; it is a mistake in the pass",
-              q->pass->name);
-    ok = false;
-  }
-  if (!ok && o->reproducer) write_reproducer(pm, q, o, &before);
-  strbuf_free(&before);
+  if (o->watch) *o->watch = (PassWatch){0};
+  finish_reproducer(pm, q, o, draft, ok);
   return ok;
 }
 

@@ -24,7 +24,8 @@ struct PassManager {
   const struct MachineDesc *machine;
   Arena *arena, *scratch;
   const Pass **passes;
-  size_t npasses;
+  size_t npasses, ntrusted; /* the first ones are the compiler's own */
+  bool cannot_reproduce;    /* said already */
   void **plugins;
   size_t nplugins;
   QueuedPass *queue;
@@ -42,6 +43,8 @@ int pass_option_count(const Pass *pass);
 /* The declared default, or false, 0, "" by type. */
 const char *pm_option_default(const PassOption *o);
 const Pass *pm_find(const PassManager *pm, const char *name);
+/* One of the compiler's own. */
+bool pm_is_trusted(const PassManager *pm, const Pass *pass);
 /* Sets option `name` of q; false after reporting at loc. */
 bool pm_set_option(PassManager *pm, QueuedPass *q, const char *name, const char *value, SrcLoc loc);
 /* Reports that there is no such pass, with the nearest name; false. */

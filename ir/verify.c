@@ -83,10 +83,11 @@ static bool in_func(const IrOp *op, const IrFunc *f) {
 
 /* Every entry of the use list is an operand slot, holding this value, of an op in this function. */
 static void check_uses(Verifier *v, const IrValue *value, const IrOp *at) {
+  bool head = !value->uses || !value->uses->prev; /* a list that bites its tail has no head */
   for (const IrUse *u = value->uses; u; u = u->next) {
     bool slot = u->op && u->index >= 0 && u->index < u->op->noperands &&
                 &u->op->operands[u->index] == u && u->value == value &&
-                (!u->next || u->next->prev == u);
+                (!u->next || u->next->prev == u) && head;
     if (slot && in_func(u->op, v->f)) continue;
     const char *why = slot ? "is used by an op outside the function; erase ops no longer wanted"
                            : "has a broken use list; set operands through ir_set_operand";
@@ -110,10 +111,11 @@ static bool check_operands(Verifier *v, const IrOp *op) {
                          "through ir_set_operand",
                          i);
     if (ptr_map_get(v->visible, x)) continue;
-    bool later = x->def && x->def->parent == op->parent;
+    bool removed = x->def && !x->def->parent, later = x->def && x->def->parent == op->parent;
     return verify_fail(
         v, op, "E-scope", "operand %d%s%s is %s", i, x->name ? " %" : "", x->name ? x->name : "",
-        later                 ? "defined after its use; move the definition up"
+        removed               ? "the result of an op that was taken out; replace its uses first"
+        : later               ? "defined after its use; move the definition up"
         : v->level == IR_BODY ? "defined outside the kernel; make it an operand of the kernel"
                               : "defined in another region; only enclosing regions can be seen");
   }
@@ -177,6 +179,10 @@ static void check_region(Verifier *v, const IrOp *op, bool typed) {
     verify_fail(v, op, "E-region", "needs a region: { ^(...): ... }");
     return;
   }
+  if (op->region->owner != op) {
+    verify_fail(v, op, "E-region", "its region belongs to another op");
+    return;
+  }
   Verifier inner = *v;
   inner.ok = true; /* of this region alone */
   if (op->kind == IR_OP_KERNEL) {
@@ -191,6 +197,26 @@ static void check_region(Verifier *v, const IrOp *op, bool typed) {
     v->visible = inner.visible;
   }
   v->ok &= inner.ok;
+  v->broken |= inner.broken;
+}
+
+/* What printing and signatures rely on; nothing else of the op may be looked at before. */
+static bool check_form(Verifier *v, const IrOp *op) {
+  if ((unsigned)op->kind >= IR_OP_COUNT) {
+    diag_error(v->m->diag, op->loc, "E-op", "%u is not the number of an op", (unsigned)op->kind);
+    return v->ok = false;
+  }
+  for (int i = 0; i < op->nattrs; i++)
+    if (!op->attrs[i].name || !op->attrs[i].value)
+      return verify_fail(v, op, "E-attr", "attribute %s has no %s",
+                         op->attrs[i].name ? op->attrs[i].name : "?",
+                         op->attrs[i].name ? "value" : "name");
+  for (int i = 0; i < op->nresults; i++)
+    if (op->results[i].def != op || op->results[i].index != i)
+      return verify_fail(v, op, "E-uses", "its result %d says another op makes it", i);
+    else if (!op->results[i].type)
+      return verify_fail(v, op, "E-type", "its result %d has no type", i);
+  return true;
 }
 
 static void check_op(Verifier *v, const IrOp *op) {
@@ -226,12 +252,22 @@ static void check_block(Verifier *v, const IrBlock *b) {
       verify_fail(v, op, "E-uses",
                   "is linked wrongly into its block; move ops with ir_op_unlink and "
                   "ir_op_insert_*");
+      v->broken = true;
+      return;
+    }
+    if (!check_form(v, op)) {
+      v->broken = true;
       return;
     }
     check_op(v, op);
     for (int i = 0; i < op->nresults; i++) set_visible(v, &op->results[i], true);
   }
   const IrOp *last = b->last;
+  if (last != before) {
+    func_fail(v, "E-uses", "the last op of a block of @%s is not what ends its list", v->f->name);
+    v->broken = true;
+    return;
+  }
   bool needs = !b->owner || b->owner->kind == IR_OP_KERNEL;
   if (needs && (!last || !ir_has_trait(last, IR_TERMINATOR))) {
     if (b->owner)
@@ -251,6 +287,12 @@ static void check_args(Verifier *v) {
   const IrBlock *b = v->f->body;
   for (int i = 0; i < b->nargs; i++) {
     const IrValue *a = b->args[i];
+    if (a->def || a->index != i || !a->type) {
+      func_fail(v, "E-uses", "argument %d of @%s has no type, or says an op makes it", i,
+                v->f->name);
+      v->broken = true;
+      break;
+    }
     const char *why = type_problem(a->type, v->level);
     if (why)
       func_fail(v, "E-type", "argument %d of @%s is %s: %s", i, v->f->name,
@@ -319,14 +361,18 @@ static bool verify_func(IrModule *m, const IrFunc *f) {
     func_fail(&v, "E-level", "@%s has no level", f->name);
     return false;
   }
+  if (!f->body) {
+    func_fail(&v, "E-region", "@%s has no body", f->name);
+    return false;
+  }
   if (f->level == IR_PROGRAM && (f->body->nargs || f->nresults))
     func_fail(&v, "E-level",
               "@%s has arguments or results, but at the program level `tensor` ops stand for them",
               f->name);
   check_args(&v);
-  check_block(&v, f->body);
-  check_results(&v);
-  check_states(&v);
+  if (!v.broken) check_block(&v, f->body);
+  if (!v.broken) check_results(&v);
+  if (!v.broken) check_states(&v);
   ptr_map_free(&v.visible);
   return v.ok;
 }

@@ -9,6 +9,7 @@ typedef struct {
   IrLevel level;   /* of the block being checked: the function's, or IR_BODY */
   PtrMap *visible; /* values an op here may use */
   bool ok;
+  bool broken; /* lists and links cannot be followed: nothing more can be said */
 } Verifier;
 
 /* Reports at op (message prefixed by its name) and returns false. */

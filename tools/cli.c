@@ -68,12 +68,18 @@ void cli_trapped(Cli *c) {
 
 /* What a handler of signals can know: it is called with nothing but the signal. */
 static char crash_message[200];
+static bool (*explain_crash)(int number);
 
 static void crashed(int number) {
-  (void)number;
-  ssize_t written = write(STDERR_FILENO, crash_message, strlen(crash_message));
-  (void)written; /* nothing is left to be done about it */
+  if (!explain_crash || !explain_crash(number)) {
+    ssize_t written = write(STDERR_FILENO, crash_message, strlen(crash_message));
+    (void)written; /* nothing is left to be done about it */
+  }
   _exit(CLI_INTERNAL);
+}
+
+void cli_explain_crash(bool (*explain)(int number)) {
+  explain_crash = explain;
 }
 
 /* Handlers that are there (those of a sanitizer) stay. */
@@ -86,7 +92,8 @@ static void catch_crashes(const char *name) {
   stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
   sigaltstack(&alternative, NULL);
   for (size_t i = 0; i < NPU_COUNTOF(signals); i++) {
-    struct sigaction old, handler = {.sa_handler = crashed, .sa_flags = SA_ONSTACK};
+    struct sigaction old,
+        handler = {.sa_handler = crashed, .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND)};
     if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
       sigaction(signals[i], &handler, NULL);
   }

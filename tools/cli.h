@@ -41,6 +41,9 @@ typedef struct Cli Cli;
  * process with CLI_INTERNAL and a message. */
 Cli *cli_new(const CliCommand *command, const CliOption *options, int argc, char **argv);
 void cli_free(Cli *c);
+/* Who knows what crashed: called in the signal's handler, where little is allowed; true when it has
+ * said all there is to say. */
+void cli_explain_crash(bool (*explain)(int number));
 /* The command's diagnostics, printed to standard error as they come, in colour on a terminal. Lives
  * as long as c; until then running out of memory is one of them (E-memory) and ends the process. */
 DiagEngine *cli_diag(const Cli *c);

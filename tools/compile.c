@@ -28,6 +28,7 @@ void npucc_options_init(NpuccOptions *o) {
 static bool register_passes(Npucc *c) {
   for (const Pass *const *p = builtin_passes; *p; p++)
     if (!pass_manager_register(c->pm, *p)) return false;
+  pass_manager_trust(c->pm);
   for (size_t i = 0; i < c->options.nplugins; i++)
     if (!pass_manager_load_plugin(c->pm, c->options.plugins[i])) return false;
   return true;
@@ -206,6 +207,11 @@ bool npucc_emit_image(Npucc *c, IsaImage *out) {
     diag_error(c->diag, SRC_LOC_NONE, "E-pipeline",
                "the pipeline ended before the program level, so there is nothing to encode; let it "
                "run to its last pass");
+    return false;
+  }
+  if (!ir_verify(c->module)) {
+    diag_note(c->diag, SRC_LOC_NONE,
+              "the program is not encoded; --verify-each says which pass left it so");
     return false;
   }
   return npu_emit(f, &c->machine, out, c->diag);

@@ -1,5 +1,6 @@
 /* Options of the compiler that npucc and npu-opt share. */
 #include "tools/compile_args.h"
+#include "tools/crash.h"
 
 #include <string.h>
 
@@ -7,6 +8,7 @@ void compile_args_init(CompileArgs *a) {
   *a = (CompileArgs){.arena = arena_new()};
   npucc_options_init(&a->options);
   a->options.run.print_stream = stderr;
+  a->options.run.watch = crash_watch();
 }
 
 void compile_args_free(CompileArgs *a) {

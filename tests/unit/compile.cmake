@@ -1,0 +1,1 @@
+npu_unit_test(compile npucc_lib)
