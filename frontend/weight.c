@@ -110,8 +110,13 @@ static DType machine_dtype(DType t) {
   case DT_S16:
   case DT_S64: return DT_S32;
   case DT_BOOL: return DT_S8;
-  default: return t;
+  case DT_S8:
+  case DT_BF16:
+  case DT_F32:
+  case DT_S32:
+  case DT_COUNT: break;
   }
+  return t;
 }
 
 static void describe_position(StrBuf *b, const TensorEntry *e, size_t flat) {

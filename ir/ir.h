@@ -51,6 +51,14 @@ typedef enum {
   IR_OP_COUNT
 } IrOpKind;
 
+/* Those of kernel bodies, with the same numbers. */
+typedef enum {
+#define OP(e, ...)
+#define BODY_OP(e, ...) IR_BODY_##e = IR_OP_##e,
+#include "ir/ops.def"
+#undef OP
+} IrBodyKind;
+
 /* ---- types ----------------------------------------------------------------------------------- */
 
 typedef enum {

@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OP(e, name, levels, ...)                                                                   \
+  _Static_assert(!((levels)&IR_BODY), name ": an op of kernel bodies is a BODY_OP row");
+#define BODY_OP(e, name, levels, ...)                                                              \
+  _Static_assert((levels)&IR_BODY, name ": no op of kernel bodies, so an OP row");
+#include "ir/ops.def"
+#undef OP
+
 #define OP(e, name, levels, traits, nresults, signature, shape, doc)                               \
   {IR_OP_##e, name, levels, traits, signature, nresults, doc},
 static const IrOpInfo op_rows[] = {

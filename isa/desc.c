@@ -288,9 +288,10 @@ bool isa_desc_fits(const IsaDesc *d, const MachineDesc *m, const char **why) {
       return refuse(why, "k: more K elements than the array has rows (mxu_rows)");
     if (!product_within(d->rows.m, 3, many)) return refuse(why, "m: too many rows");
     break;
-  default:
+  case DESC_VECTOR:
     if (!product_within(d->vec.count, 5, many)) return refuse(why, "count: too many iterations");
     break;
+  default: return refuse(why, "unknown descriptor kind");
   }
   return true;
 }

@@ -236,15 +236,10 @@ FUNCTION(ERF, ERF_STEPS)
 FUNCTION(SIN, SIN_STEPS)
 FUNCTION(COS, COS_STEPS)
 
-/* max_ulp: the largest error against libm's double functions over every 523rd float, rounded up a
- * little; tests/isa/test_vmath.c measures again. sin and cos: for |x| <= 10^4. */
 static const VmathFn functions[] = {
-    {"exp", VOP_EXP_F, NPU_COUNTOF(EXP_steps), EXP_steps, 1.0},
-    {"log", VOP_LOG_F, NPU_COUNTOF(LOG_steps), LOG_steps, 0.9},
-    {"tanh", VOP_TANH_F, NPU_COUNTOF(TANH_steps), TANH_steps, 1.35},
-    {"erf", VOP_ERF_F, NPU_COUNTOF(ERF_steps), ERF_steps, 1.2},
-    {"sin", VOP_SIN_F, NPU_COUNTOF(SIN_steps), SIN_steps, 2.4},
-    {"cos", VOP_COS_F, NPU_COUNTOF(COS_steps), COS_steps, 2.4},
+#define X(f, name, max_ulp) {name, VOP_##f##_F, NPU_COUNTOF(f##_steps), f##_steps, max_ulp},
+    ISA_VMATH(X)
+#undef X
 };
 
 const VmathFn *vmath_fn(IsaVopKind vop) {

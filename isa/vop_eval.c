@@ -20,35 +20,24 @@ static uint32_t extreme(bool max, float a, float b) {
   return as_u((max ? a > b : a < b) || isnan(a) ? a : b);
 }
 
-static uint32_t eval_float(IsaVopKind op, float a, float b) {
-  switch (op) {
-  case VOP_ADD_F: return as_u(a + b);
-  case VOP_SUB_F: return as_u(a - b);
-  case VOP_MUL_F: return as_u(a * b);
-  case VOP_MIN_F: return extreme(false, a, b);
-  case VOP_MAX_F: return extreme(true, a, b);
-  case VOP_ABS_F: return as_u(a) & 0x7fffffffu;
-  case VOP_NEG_F: return as_u(a) ^ 0x80000000u;
-  case VOP_FLOOR_F: return as_u(floorf(a));
-  case VOP_RNE_F: return as_u(f32_rne(a));
-  case VOP_EQ_F: return a == b;
-  case VOP_LT_F: return a < b;
-  case VOP_LE_F: return a <= b;
-  case VOP_NE_F: return a != b;
-  case VOP_CVT_IF: return (uint32_t)f32_to_s32_sat(a);
-  case VOP_CVT_BF: return (uint32_t)f32_to_bf16(a) << 16;
-  case VOP_DIV_F: return as_u(a / b);
-  case VOP_SQRT_F: return as_u(sqrtf(a));
-  case VOP_RECIP_F: return as_u(1.0f / a);
-  case VOP_RSQRT_F: return as_u(1.0f / sqrtf(a));
-  default: return as_u(vmath_eval(op, a));
-  }
-}
-
 uint32_t isa_vop_eval(IsaVopKind op, uint32_t a, uint32_t b, uint32_t c) {
   int32_t sa = (int32_t)a, sb = (int32_t)b;
+  float x = as_f(a), y = as_f(b);
   switch (op) {
   case VOP_MOV: return a;
+  case VOP_ADD_F: return as_u(x + y);
+  case VOP_SUB_F: return as_u(x - y);
+  case VOP_MUL_F: return as_u(x * y);
+  case VOP_MIN_F: return extreme(false, x, y);
+  case VOP_MAX_F: return extreme(true, x, y);
+  case VOP_ABS_F: return a & 0x7fffffffu;
+  case VOP_NEG_F: return a ^ 0x80000000u;
+  case VOP_FLOOR_F: return as_u(floorf(x));
+  case VOP_RNE_F: return as_u(f32_rne(x));
+  case VOP_EQ_F: return x == y;
+  case VOP_LT_F: return x < y;
+  case VOP_LE_F: return x <= y;
+  case VOP_NE_F: return x != y;
   case VOP_ADD_I: return a + b;
   case VOP_SUB_I: return a - b;
   case VOP_MUL_I: return a * b;
@@ -66,9 +55,25 @@ uint32_t isa_vop_eval(IsaVopKind op, uint32_t a, uint32_t b, uint32_t c) {
   case VOP_NE_I: return a != b;
   case VOP_SEL: return c ? a : b;
   case VOP_CVT_FI: return as_u((float)sa);
-  default:
-    if (isa_vop_info(op)->unit != UNIT_ALU && isa_vop_info(op)->unit != UNIT_SFU) return 0;
-    if (op >= VOP_IOTA && op <= VOP_IOTAO1) return 0; /* depends on the place, not on values */
-    return eval_float(op, as_f(a), as_f(b));
+  case VOP_CVT_IF: return (uint32_t)f32_to_s32_sat(x);
+  case VOP_CVT_BF: return (uint32_t)f32_to_bf16(x) << 16;
+  case VOP_DIV_F: return as_u(x / y);
+  case VOP_SQRT_F: return as_u(sqrtf(x));
+  case VOP_RECIP_F: return as_u(1.0f / x);
+  case VOP_RSQRT_F: return as_u(1.0f / sqrtf(x));
+#define X(f, name, max_ulp) case VOP_##f##_F:
+    ISA_VMATH(X)
+#undef X
+    return as_u(vmath_eval(op, x));
+  case VOP_IOTA: /* these depend on the place, not on values */
+  case VOP_IOTA0:
+  case VOP_IOTA1:
+  case VOP_IOTAO0:
+  case VOP_IOTAO1:
+#define VOP ISA_CASES_NOT_COMPUTING
+#include "isa/vops.def"
+#undef VOP
+  case VOP_COUNT: break;
   }
+  return 0;
 }

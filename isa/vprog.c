@@ -106,6 +106,24 @@ bool isa_vop_decode(const uint8_t in[8], IsaVop *out) {
 
 /* ---- structure ---- */
 
+/* Sections and streams have their meaning in walks: here, in cost.c, and in
+ * vx_use.c, vx_emit.c and check_access.c of runtime/. Another row of these units needs its place in
+ * each. */
+enum {
+#define ROW_ALU
+#define ROW_SFU
+#define ROW_RED
+#define ROW_SUM
+#define ROW_LOAD +1
+#define ROW_STORE +1
+#define ROW_CTL +1
+  WALKED = 0
+#define VOP(e, mnemonic, code, operands, unit, doc) ROW_##unit
+#include "isa/vops.def"
+#undef VOP
+};
+_Static_assert(WALKED == 6, "vec endv red endr ld st: walks know no other section or stream");
+
 typedef struct {
   bool in_vec, in_red, red_done;
   uint32_t v_known;   /* v registers written in this pass */

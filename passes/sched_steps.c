@@ -20,19 +20,40 @@ int sched_store_of(const KernelInfo *ki, const IrValue *scalar) {
 }
 
 static bool is_sfu(const IrOp *op) {
-  switch (op->kind) {
-  case IR_OP_DIV:
-  case IR_OP_EXP:
-  case IR_OP_LOG:
-  case IR_OP_SQRT:
-  case IR_OP_RSQRT:
-  case IR_OP_RECIP:
-  case IR_OP_ERF:
-  case IR_OP_TANH:
-  case IR_OP_SIN:
-  case IR_OP_COS: return true;
-  default: return false;
+  switch ((IrBodyKind)op->kind) {
+  case IR_BODY_DIV:
+  case IR_BODY_EXP:
+  case IR_BODY_LOG:
+  case IR_BODY_SQRT:
+  case IR_BODY_RSQRT:
+  case IR_BODY_RECIP:
+  case IR_BODY_ERF:
+  case IR_BODY_TANH:
+  case IR_BODY_SIN:
+  case IR_BODY_COS: return true;
+  case IR_BODY_ADD:
+  case IR_BODY_SUB:
+  case IR_BODY_MUL:
+  case IR_BODY_MIN:
+  case IR_BODY_MAX:
+  case IR_BODY_EQ:
+  case IR_BODY_NE:
+  case IR_BODY_LT:
+  case IR_BODY_LE:
+  case IR_BODY_GT:
+  case IR_BODY_GE:
+  case IR_BODY_WHERE:
+  case IR_BODY_NEG:
+  case IR_BODY_ABS:
+  case IR_BODY_FLOOR:
+  case IR_BODY_ROUND:
+  case IR_BODY_CAST:
+  case IR_BODY_CONSTANT:
+  case IR_BODY_REDUCE:
+  case IR_BODY_INDEX:
+  case IR_BODY_YIELD: break;
   }
+  return false;
 }
 
 static uint32_t reduce_over(const IrOp *reduce) {

@@ -127,37 +127,54 @@ static void one_immediate(Gen *g, Arg *a, int n, int *temps, int *ntemps) {
 
 /* ---- operations ---- */
 
-/* Body op to micro-operation: names for floats and integers; swap: operands exchanged. */
+/* A body op as micro-operation: names for floats and integers, NULL where there is none; swap:
+ * operands exchanged. */
 typedef struct {
-  IrOpKind op;
   const char *real, *integer;
   bool swap;
 } VopRow;
-static const VopRow vop_rows[] = {
-    {IR_OP_ADD, "add.f", "add.i", false},  {IR_OP_SUB, "sub.f", "sub.i", false},
-    {IR_OP_MUL, "mul.f", "mul.i", false},  {IR_OP_DIV, "div.f", NULL, false},
-    {IR_OP_MIN, "min.f", "min.i", false},  {IR_OP_MAX, "max.f", "max.i", false},
-    {IR_OP_EQ, "eq.f", "eq.i", false},     {IR_OP_NE, "ne.f", "ne.i", false},
-    {IR_OP_LT, "lt.f", "lt.i", false},     {IR_OP_LE, "le.f", "le.i", false},
-    {IR_OP_GT, "lt.f", "lt.i", true},      {IR_OP_GE, "le.f", "le.i", true},
-    {IR_OP_ABS, "abs.f", "abs.i", false},  {IR_OP_NEG, "neg.f", NULL, false},
-    {IR_OP_FLOOR, "floor.f", NULL, false}, {IR_OP_ROUND, "rne.f", NULL, false},
-    {IR_OP_EXP, "exp.f", NULL, false},     {IR_OP_LOG, "log.f", NULL, false},
-    {IR_OP_SQRT, "sqrt.f", NULL, false},   {IR_OP_RSQRT, "rsqrt.f", NULL, false},
-    {IR_OP_RECIP, "recip.f", NULL, false}, {IR_OP_ERF, "erf.f", NULL, false},
-    {IR_OP_TANH, "tanh.f", NULL, false},   {IR_OP_SIN, "sin.f", NULL, false},
-    {IR_OP_COS, "cos.f", NULL, false},     {IR_OP_WHERE, "sel", "sel", false},
-};
+
+static VopRow vop_row(IrBodyKind kind) {
+  switch (kind) {
+  case IR_BODY_ADD: return (VopRow){"add.f", "add.i", false};
+  case IR_BODY_SUB: return (VopRow){"sub.f", "sub.i", false};
+  case IR_BODY_MUL: return (VopRow){"mul.f", "mul.i", false};
+  case IR_BODY_DIV: return (VopRow){"div.f", NULL, false};
+  case IR_BODY_MIN: return (VopRow){"min.f", "min.i", false};
+  case IR_BODY_MAX: return (VopRow){"max.f", "max.i", false};
+  case IR_BODY_EQ: return (VopRow){"eq.f", "eq.i", false};
+  case IR_BODY_NE: return (VopRow){"ne.f", "ne.i", false};
+  case IR_BODY_LT: return (VopRow){"lt.f", "lt.i", false};
+  case IR_BODY_LE: return (VopRow){"le.f", "le.i", false};
+  case IR_BODY_GT: return (VopRow){"lt.f", "lt.i", true};
+  case IR_BODY_GE: return (VopRow){"le.f", "le.i", true};
+  case IR_BODY_ABS: return (VopRow){"abs.f", "abs.i", false};
+  case IR_BODY_NEG: return (VopRow){"neg.f", NULL, false}; /* of integers in emit_op */
+  case IR_BODY_FLOOR: return (VopRow){"floor.f", NULL, false};
+  case IR_BODY_ROUND: return (VopRow){"rne.f", NULL, false};
+  case IR_BODY_EXP: return (VopRow){"exp.f", NULL, false};
+  case IR_BODY_LOG: return (VopRow){"log.f", NULL, false};
+  case IR_BODY_SQRT: return (VopRow){"sqrt.f", NULL, false};
+  case IR_BODY_RSQRT: return (VopRow){"rsqrt.f", NULL, false};
+  case IR_BODY_RECIP: return (VopRow){"recip.f", NULL, false};
+  case IR_BODY_ERF: return (VopRow){"erf.f", NULL, false};
+  case IR_BODY_TANH: return (VopRow){"tanh.f", NULL, false};
+  case IR_BODY_SIN: return (VopRow){"sin.f", NULL, false};
+  case IR_BODY_COS: return (VopRow){"cos.f", NULL, false};
+  case IR_BODY_WHERE: return (VopRow){"sel", "sel", false};
+  case IR_BODY_CAST: /* written elsewhere in this file */
+  case IR_BODY_CONSTANT:
+  case IR_BODY_REDUCE:
+  case IR_BODY_INDEX: /* an operand of its own, see legalize.c */
+  case IR_BODY_YIELD: break;
+  }
+  return (VopRow){0};
+}
 
 static const char *vop_name(const IrOp *op, bool *swap) {
-  bool real = is_real(ir_operand(op, op->noperands - 1));
-  *swap = false;
-  for (size_t i = 0; i < NPU_COUNTOF(vop_rows); i++)
-    if (vop_rows[i].op == op->kind) {
-      *swap = vop_rows[i].swap;
-      return real ? vop_rows[i].real : vop_rows[i].integer;
-    }
-  return NULL;
+  VopRow row = vop_row((IrBodyKind)op->kind);
+  *swap = row.swap;
+  return is_real(ir_operand(op, op->noperands - 1)) ? row.real : row.integer;
 }
 
 /* Conversions round and saturate in the register unless the store, which does the same, is all that

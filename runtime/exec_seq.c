@@ -21,8 +21,12 @@ static IsaDescKind desc_kind_of(IsaInsnKind k) {
   case ENGINE_ST: return DESC_DMA;
   case ENGINE_MXW: return DESC_PLANE;
   case ENGINE_MXM: return DESC_ROWS;
-  default: return DESC_VECTOR;
+  case ENGINE_VPU: return DESC_VECTOR;
+  case ENGINE_SEQ:
+  case ENGINE_NET:
+  case ENGINE_COUNT: break;
   }
+  return DESC_NONE;
 }
 
 const IsaDesc *rt_desc(const NpurtModel *m, const IsaInsn *in) {

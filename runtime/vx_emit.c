@@ -192,30 +192,46 @@ static LLVMValueRef emit_iota(Emit *e, int loop) {
 
 /* ---- reductions: of rows in 16 partials, then folds of 8, 4, 2, 1; of loops in a lane ---- */
 
-static uint32_t identity(IsaVopKind op) {
-  switch (op) {
-  case VOP_RMAX_F: return 0xff800000u;
-  case VOP_RMIN_F: return 0x7f800000u;
-  case VOP_RMAX_I: return 0x80000000u;
-  case VOP_RMIN_I: return 0x7fffffffu;
-  default: return 0;
-  }
-}
+/* What a reduction starts from and how it goes on. Float sums are kept in binary64. */
+typedef struct {
+  bool sums;
+  uint32_t start;
+  IsaVopKind combine;
+} Reduction;
+#define REDUCTION_RSUM_F                                                                           \
+  { .sums = true }
+#define REDUCTION_SUM_F                                                                            \
+  { .sums = true }
+#define REDUCTION_RMAX_F                                                                           \
+  { .start = 0xff800000u, .combine = VOP_MAX_F }
+#define REDUCTION_RMIN_F                                                                           \
+  { .start = 0x7f800000u, .combine = VOP_MIN_F }
+#define REDUCTION_RSUM_I                                                                           \
+  { .start = 0, .combine = VOP_ADD_I }
+#define REDUCTION_RMAX_I                                                                           \
+  { .start = 0x80000000u, .combine = VOP_MAX_I }
+#define REDUCTION_RMIN_I                                                                           \
+  { .start = 0x7fffffffu, .combine = VOP_MIN_I }
+/* Every row of the units RED and SUM; one without its line above does not compile. */
+static const Reduction reductions[VOP_COUNT] = {
+#define ROW_ALU(e)
+#define ROW_SFU(e)
+#define ROW_LOAD(e)
+#define ROW_STORE(e)
+#define ROW_CTL(e)
+#define ROW_RED(e) [VOP_##e] = REDUCTION_##e,
+#define ROW_SUM(e) [VOP_##e] = REDUCTION_##e,
+#define VOP(e, mnemonic, code, operands, unit, doc) ROW_##unit(e)
+#include "isa/vops.def"
+#undef VOP
+};
 
-/* Of row reductions but rsum.f. */
-static IsaVopKind combiner(IsaVopKind op) {
-  switch (op) {
-  case VOP_RMAX_F: return VOP_MAX_F;
-  case VOP_RMIN_F: return VOP_MIN_F;
-  case VOP_RSUM_I: return VOP_ADD_I;
-  case VOP_RMAX_I: return VOP_MAX_I;
-  default: return VOP_MIN_I;
-  }
-}
-
-/* Float sums are kept in binary64. */
 static bool is_sum(IsaVopKind op) {
-  return op == VOP_RSUM_F || op == VOP_SUM_F;
+  return reductions[op].sums;
+}
+
+static bool of_loops(const IsaVop *v) {
+  return isa_vop_info((IsaVopKind)v->op)->unit == UNIT_SUM;
 }
 
 static bool collects(const IsaVop *v) {
@@ -229,12 +245,14 @@ static LLVMTypeRef partials_type(Emit *e, IsaVopKind op) {
 
 static void start_partials(Emit *e, int at) {
   IsaVopKind op = (IsaVopKind)e->p->ops[at].op;
-  LLVMValueRef start = is_sum(op) ? LLVMConstNull(e->g->vf64) : vx_const(e->g, true, identity(op));
+  LLVMValueRef start =
+      is_sum(op) ? LLVMConstNull(e->g->vf64) : vx_const(e->g, true, reductions[op].start);
   LLVMBuildStore(e->g->b, start, e->acc[at]);
 }
 
 static LLVMValueRef combine(Emit *e, IsaVopKind op, LLVMValueRef a, LLVMValueRef b) {
-  return is_sum(op) ? LLVMBuildFAdd(e->g->b, a, b, "") : vx_emit_op(e->g, combiner(op), a, b, b);
+  return is_sum(op) ? LLVMBuildFAdd(e->g->b, a, b, "")
+                    : vx_emit_op(e->g, reductions[op].combine, a, b, b);
 }
 
 static void collect(Emit *e, int at) {
@@ -310,7 +328,7 @@ static void begin_chunk(Emit *e, LLVMValueRef i) {
 /* Loops r0 and r1 around what stands between red and endr, the operations at and end. */
 static void emit_reduction_loops(Emit *e, int at, int end) {
   for (int i = at; i < end; i++)
-    if (e->p->ops[i].op == VOP_SUM_F) start_partials(e, i);
+    if (of_loops(&e->p->ops[i])) start_partials(e, i);
   Loop r0 = loop_begin(e, e->count[VLOOP_R0], 1);
   e->iv[VLOOP_R0] = r0.phi;
   Loop r1 = loop_begin(e, e->count[VLOOP_R1], 1);
@@ -320,7 +338,7 @@ static void emit_reduction_loops(Emit *e, int at, int end) {
   loop_end(e, &r0);
   e->iv[VLOOP_R0] = e->iv[VLOOP_R1] = NULL;
   for (int i = at; i < end; i++)
-    if (e->p->ops[i].op == VOP_SUM_F) finish_sum(e, i);
+    if (of_loops(&e->p->ops[i])) finish_sum(e, i);
 }
 
 /* vec .. endv; returns the index of endv. */

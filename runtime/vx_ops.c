@@ -122,37 +122,27 @@ static LLVMValueRef emit_extreme(VxGen *g, bool max, LLVMValueRef a, LLVMValueRe
   return pick(g, fcmp(g, LLVMRealUNO, a, a), a, pick(g, first, a, b));
 }
 
-static LLVMValueRef emit_float(VxGen *g, IsaVopKind op, LLVMValueRef ai, LLVMValueRef bi) {
-  LLVMValueRef a = as_float(g, ai), b = as_float(g, bi), one = const_f(g, is_wide(ai), 1.0f);
-  switch (op) {
-  case VOP_ADD_F: return LLVMBuildFAdd(g->b, a, b, "");
-  case VOP_SUB_F: return LLVMBuildFSub(g->b, a, b, "");
-  case VOP_MUL_F: return LLVMBuildFMul(g->b, a, b, "");
-  case VOP_MIN_F: return emit_extreme(g, false, a, b);
-  case VOP_MAX_F: return emit_extreme(g, true, a, b);
-  case VOP_FLOOR_F: return emit_floor(g, a);
-  case VOP_RNE_F: return emit_rne(g, a);
-  case VOP_EQ_F: return truth(g, fcmp(g, LLVMRealOEQ, a, b));
-  case VOP_LT_F: return truth(g, fcmp(g, LLVMRealOLT, a, b));
-  case VOP_LE_F: return truth(g, fcmp(g, LLVMRealOLE, a, b));
-  case VOP_NE_F: return truth(g, fcmp(g, LLVMRealUNE, a, b));
-  case VOP_CVT_IF: return emit_f32_to_s32(g, a);
-  case VOP_DIV_F: return LLVMBuildFDiv(g->b, a, b, "");
-  case VOP_SQRT_F: return intrinsic(g, "llvm.sqrt", a);
-  case VOP_RECIP_F: return LLVMBuildFDiv(g->b, one, a, "");
-  case VOP_RSQRT_F: return LLVMBuildFDiv(g->b, one, intrinsic(g, "llvm.sqrt", a), "");
-  default: return NULL;
-  }
-}
-
-static LLVMValueRef emit_int(VxGen *g, IsaVopKind op, LLVMValueRef a, LLVMValueRef b,
-                             LLVMValueRef c) {
+/* Operands and result as integers' bits or as floats, whichever is handy. */
+static LLVMValueRef emit_computing(VxGen *g, IsaVopKind op, LLVMValueRef a, LLVMValueRef b,
+                                   LLVMValueRef c) {
   bool w = is_wide(a);
-  LLVMValueRef zero = vx_const(g, w, 0);
+  LLVMValueRef zero = vx_const(g, w, 0), one = const_f(g, w, 1.0f);
+  LLVMValueRef x = as_float(g, a), y = as_float(g, b);
   switch (op) {
   case VOP_MOV: return a;
+  case VOP_ADD_F: return LLVMBuildFAdd(g->b, x, y, "");
+  case VOP_SUB_F: return LLVMBuildFSub(g->b, x, y, "");
+  case VOP_MUL_F: return LLVMBuildFMul(g->b, x, y, "");
+  case VOP_MIN_F: return emit_extreme(g, false, x, y);
+  case VOP_MAX_F: return emit_extreme(g, true, x, y);
   case VOP_ABS_F: return LLVMBuildAnd(g->b, a, vx_const(g, w, 0x7fffffffu), "");
   case VOP_NEG_F: return LLVMBuildXor(g->b, a, vx_const(g, w, 0x80000000u), "");
+  case VOP_FLOOR_F: return emit_floor(g, x);
+  case VOP_RNE_F: return emit_rne(g, x);
+  case VOP_EQ_F: return truth(g, fcmp(g, LLVMRealOEQ, x, y));
+  case VOP_LT_F: return truth(g, fcmp(g, LLVMRealOLT, x, y));
+  case VOP_LE_F: return truth(g, fcmp(g, LLVMRealOLE, x, y));
+  case VOP_NE_F: return truth(g, fcmp(g, LLVMRealUNE, x, y));
   case VOP_ADD_I: return LLVMBuildAdd(g->b, a, b, "");
   case VOP_SUB_I: return LLVMBuildSub(g->b, a, b, "");
   case VOP_MUL_I: return LLVMBuildMul(g->b, a, b, "");
@@ -170,17 +160,31 @@ static LLVMValueRef emit_int(VxGen *g, IsaVopKind op, LLVMValueRef a, LLVMValueR
   case VOP_NE_I: return truth(g, icmp(g, LLVMIntNE, a, b));
   case VOP_SEL: return pick(g, icmp(g, LLVMIntNE, c, zero), a, b);
   case VOP_CVT_FI: return LLVMBuildSIToFP(g->b, a, w ? g->vf32 : g->f32, "");
+  case VOP_CVT_IF: return emit_f32_to_s32(g, x);
   case VOP_CVT_BF: return emit_round_bf16(g, a);
-  default: return NULL;
+  case VOP_DIV_F: return LLVMBuildFDiv(g->b, x, y, "");
+  case VOP_SQRT_F: return intrinsic(g, "llvm.sqrt", x);
+  case VOP_RECIP_F: return LLVMBuildFDiv(g->b, one, x, "");
+  case VOP_RSQRT_F: return LLVMBuildFDiv(g->b, one, intrinsic(g, "llvm.sqrt", x), "");
+#define X(f, name, max_ulp) case VOP_##f##_F:
+    ISA_VMATH(X)
+#undef X
+    return emit_special(g, vmath_fn(op), a);
+  case VOP_IOTA: /* by the place, see vx_emit.c */
+  case VOP_IOTA0:
+  case VOP_IOTA1:
+  case VOP_IOTAO0:
+  case VOP_IOTAO1:
+#define VOP ISA_CASES_NOT_COMPUTING
+#include "isa/vops.def"
+#undef VOP
+  case VOP_COUNT: break;
   }
+  return zero; /* not reached: vx_emit.c asks for what computes */
 }
 
 LLVMValueRef vx_emit_op(VxGen *g, IsaVopKind op, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
-  const VmathFn *fn = vmath_fn(op);
-  if (fn) return emit_special(g, fn, a);
-  LLVMValueRef v = emit_int(g, op, a, b, c);
-  if (!v) v = emit_float(g, op, a, b);
-  return v ? as_int(g, v) : vx_const(g, is_wide(a), 0);
+  return as_int(g, emit_computing(g, op, a, b, c));
 }
 
 LLVMValueRef vx_emit_double(VxGen *g, LLVMValueRef v) {
@@ -192,6 +196,8 @@ LLVMValueRef vx_emit_single(VxGen *g, LLVMValueRef v) {
 }
 
 /* ---- stored forms ---- */
+
+_Static_assert(DT_MACHINE_COUNT == 4, "another element type of the machine needs its stored form");
 
 LLVMTypeRef vx_stored_type(VxGen *g, DType t, bool wide) {
   LLVMTypeRef e = t == DT_S8 ? g->i8 : t == DT_BF16 ? g->i16 : g->i32;

@@ -20,6 +20,8 @@ void vx_use(const IsaVprog *p, VxUse *out) {
   }
 }
 
+_Static_assert(DT_MACHINE_COUNT == 4, "another element type of the machine needs its lanes");
+
 static uint32_t load_lane(const uint8_t *p, DType t) {
   uint32_t w;
   uint16_t h;

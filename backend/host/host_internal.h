@@ -10,6 +10,7 @@
 #ifndef HOST_INTERNAL_H
 #define HOST_INTERNAL_H
 #include "backend/host/host.h"
+#include "isa/isa.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
@@ -239,7 +240,7 @@ LLVMValueRef host_from_accumulator(HostGen *g, const char *op, DType t, LLVMValu
 LLVMValueRef host_emit_combine(HostGen *g, const char *op, DType t, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef host_identity(const HostGen *g, const char *op, DType t);
 /* The ISA's definition of a special function, expanded. */
-LLVMValueRef host_emit_vmath(HostGen *g, IrOpKind kind, LLVMValueRef x);
+LLVMValueRef host_emit_vmath(HostGen *g, IsaVopKind function, LLVMValueRef x);
 LLVMValueRef host_round_s32(HostGen *g,
                             LLVMValueRef x); /* f32 to s32, half to even, saturating, NaN 0 */
 LLVMValueRef host_round_bf16(HostGen *g, LLVMValueRef x); /* f32 to the 16 bits */

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+_Static_assert(DT_MACHINE_COUNT == 4,
+               "another element type of the machine needs its conversions here");
+
 /* ---- types and constants ---- */
 
 LLVMTypeRef host_llvm_type(const HostGen *g, DType t, int lanes) {
@@ -144,28 +147,18 @@ static HostVal emit_cast(HostGen *g, DType from, DType to, HostVal x) {
   }
   if (from == DT_S8) v = LLVMBuildSExt(g->b, v, like(g->i32, v), "");
   bool is_float = from == DT_F32;
-  switch (to) {
-  case DT_S8: v = is_float ? f32_to_s8(g, v) : s32_to_s8(g, v); break;
-  case DT_S32: v = is_float ? host_round_s32(g, v) : v; break;
-  default:
-    if (!is_float) v = LLVMBuildSIToFP(g->b, v, like(g->f32, v), "");
-    if (to == DT_BF16) v = host_round_bf16(g, v);
-  }
+  if (to == DT_S8) v = is_float ? f32_to_s8(g, v) : s32_to_s8(g, v);
+  if (to == DT_S32) v = is_float ? host_round_s32(g, v) : v;
+  if (dtype_is_float(to) && !is_float) v = LLVMBuildSIToFP(g->b, v, like(g->f32, v), "");
+  if (to == DT_BF16) v = host_round_bf16(g, v);
   return (HostVal){.v = v};
 }
 
 /* ---- operations ---- */
 
-static LLVMValueRef emit_compare(HostGen *g, IrOpKind kind, bool is_float, LLVMValueRef a,
-                                 LLVMValueRef b) {
-  static const LLVMRealPredicate real[] = {LLVMRealOEQ, LLVMRealUNE, LLVMRealOLT,
-                                           LLVMRealOLE, LLVMRealOGT, LLVMRealOGE};
-  static const LLVMIntPredicate integer[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntSLT,
-                                             LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
-  int i = (int)kind - (int)IR_OP_EQ;
-  match(g, &a, &b);
-  return is_float ? LLVMBuildFCmp(g->b, real[i], a, b, "")
-                  : LLVMBuildICmp(g->b, integer[i], a, b, "");
+static LLVMValueRef emit_compare(HostGen *g, bool is_float, LLVMRealPredicate real,
+                                 LLVMIntPredicate integer, LLVMValueRef a, LLVMValueRef b) {
+  return is_float ? LLVMBuildFCmp(g->b, real, a, b, "") : LLVMBuildICmp(g->b, integer, a, b, "");
 }
 
 static LLVMValueRef choose(HostGen *g, LLVMValueRef c, LLVMValueRef a, LLVMValueRef b) {
@@ -192,20 +185,8 @@ LLVMValueRef host_emit_extreme(HostGen *g, bool max, bool is_float, LLVMValueRef
                                LLVMValueRef b) {
   match(g, &a, &b);
   if (is_float) return float_extreme(g, max, a, b);
-  LLVMValueRef first = emit_compare(g, max ? IR_OP_GT : IR_OP_LT, false, a, b);
+  LLVMValueRef first = LLVMBuildICmp(g->b, max ? LLVMIntSGT : LLVMIntSLT, a, b, "");
   return LLVMBuildSelect(g->b, first, a, b, "");
-}
-
-static LLVMValueRef emit_binary(HostGen *g, IrOpKind kind, bool is_float, LLVMValueRef a,
-                                LLVMValueRef b) {
-  match(g, &a, &b);
-  switch (kind) {
-  case IR_OP_ADD: return is_float ? LLVMBuildFAdd(g->b, a, b, "") : LLVMBuildAdd(g->b, a, b, "");
-  case IR_OP_SUB: return is_float ? LLVMBuildFSub(g->b, a, b, "") : LLVMBuildSub(g->b, a, b, "");
-  case IR_OP_MUL: return is_float ? LLVMBuildFMul(g->b, a, b, "") : LLVMBuildMul(g->b, a, b, "");
-  case IR_OP_DIV: return LLVMBuildFDiv(g->b, a, b, "");
-  default: return host_emit_extreme(g, kind == IR_OP_MAX, is_float, a, b);
-  }
 }
 
 static LLVMValueRef flip_sign(HostGen *g, LLVMValueRef x, bool clear) {
@@ -215,26 +196,58 @@ static LLVMValueRef flip_sign(HostGen *g, LLVMValueRef x, bool clear) {
   return bitcast(g, bits, g->f32);
 }
 
-static LLVMValueRef emit_integer_unary(HostGen *g, IrOpKind kind, LLVMValueRef x) {
-  LLVMValueRef minus = LLVMBuildNeg(g->b, x, "");
-  if (kind == IR_OP_NEG) return minus;
+static LLVMValueRef integer_abs(HostGen *g, LLVMValueRef x) {
   LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(x));
-  return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, x, zero, ""), minus, x, "");
+  LLVMValueRef negative = LLVMBuildICmp(g->b, LLVMIntSLT, x, zero, "");
+  return LLVMBuildSelect(g->b, negative, LLVMBuildNeg(g->b, x, ""), x, "");
 }
 
-static LLVMValueRef emit_unary(HostGen *g, IrOpKind kind, bool is_float, LLVMValueRef x) {
-  if (!is_float) return emit_integer_unary(g, kind, x);
-  LLVMValueRef one = float_like(g, 1, x);
+/* b: NULL for ops of one operand. real: floats, as the ops without a form for integers have always.
+ * NULL for what is no arithmetic on scalars. */
+static LLVMValueRef emit_arith(HostGen *g, IrBodyKind kind, bool real, LLVMValueRef a,
+                               LLVMValueRef b) {
+  LLVMBuilderRef l = g->b;
+  if (b) match(g, &a, &b);
   switch (kind) {
-  case IR_OP_NEG: return flip_sign(g, x, false);
-  case IR_OP_ABS: return flip_sign(g, x, true);
-  case IR_OP_FLOOR: return host_intrinsic(g, "llvm.floor", x);
-  case IR_OP_ROUND: return host_intrinsic(g, "llvm.roundeven", x);
-  case IR_OP_SQRT: return host_intrinsic(g, "llvm.sqrt", x);
-  case IR_OP_RSQRT: return LLVMBuildFDiv(g->b, one, host_intrinsic(g, "llvm.sqrt", x), "");
-  case IR_OP_RECIP: return LLVMBuildFDiv(g->b, one, x, "");
-  default: return host_emit_vmath(g, kind, x);
+  case IR_BODY_ADD: return real ? LLVMBuildFAdd(l, a, b, "") : LLVMBuildAdd(l, a, b, "");
+  case IR_BODY_SUB: return real ? LLVMBuildFSub(l, a, b, "") : LLVMBuildSub(l, a, b, "");
+  case IR_BODY_MUL: return real ? LLVMBuildFMul(l, a, b, "") : LLVMBuildMul(l, a, b, "");
+  case IR_BODY_DIV: return LLVMBuildFDiv(l, a, b, "");
+  case IR_BODY_MIN: return host_emit_extreme(g, false, real, a, b);
+  case IR_BODY_MAX: return host_emit_extreme(g, true, real, a, b);
+  case IR_BODY_EQ: return emit_compare(g, real, LLVMRealOEQ, LLVMIntEQ, a, b);
+  case IR_BODY_NE: return emit_compare(g, real, LLVMRealUNE, LLVMIntNE, a, b);
+  case IR_BODY_LT: return emit_compare(g, real, LLVMRealOLT, LLVMIntSLT, a, b);
+  case IR_BODY_LE: return emit_compare(g, real, LLVMRealOLE, LLVMIntSLE, a, b);
+  case IR_BODY_GT: return emit_compare(g, real, LLVMRealOGT, LLVMIntSGT, a, b);
+  case IR_BODY_GE: return emit_compare(g, real, LLVMRealOGE, LLVMIntSGE, a, b);
+  case IR_BODY_NEG: return real ? flip_sign(g, a, false) : LLVMBuildNeg(l, a, "");
+  case IR_BODY_ABS: return real ? flip_sign(g, a, true) : integer_abs(g, a);
+  case IR_BODY_FLOOR: return host_intrinsic(g, "llvm.floor", a);
+  case IR_BODY_ROUND: return host_intrinsic(g, "llvm.roundeven", a);
+  case IR_BODY_SQRT: return host_intrinsic(g, "llvm.sqrt", a);
+  case IR_BODY_RSQRT:
+    return LLVMBuildFDiv(l, float_like(g, 1, a), host_intrinsic(g, "llvm.sqrt", a), "");
+  case IR_BODY_RECIP: return LLVMBuildFDiv(l, float_like(g, 1, a), a, "");
+  case IR_BODY_EXP: return host_emit_vmath(g, VOP_EXP_F, a);
+  case IR_BODY_LOG: return host_emit_vmath(g, VOP_LOG_F, a);
+  case IR_BODY_ERF: return host_emit_vmath(g, VOP_ERF_F, a);
+  case IR_BODY_TANH: return host_emit_vmath(g, VOP_TANH_F, a);
+  case IR_BODY_SIN: return host_emit_vmath(g, VOP_SIN_F, a);
+  case IR_BODY_COS: return host_emit_vmath(g, VOP_COS_F, a);
+  case IR_BODY_CAST: /* in host_emit_op */
+  case IR_BODY_WHERE:
+  case IR_BODY_CONSTANT: /* in emit.c */
+  case IR_BODY_REDUCE:
+  case IR_BODY_INDEX:
+  case IR_BODY_YIELD: break;
   }
+  return NULL;
+}
+
+static bool is_comparison(const IrOp *op) {
+  return op->kind == IR_OP_EQ || op->kind == IR_OP_NE || op->kind == IR_OP_LT ||
+         op->kind == IR_OP_LE || op->kind == IR_OP_GT || op->kind == IR_OP_GE;
 }
 
 static LLVMValueRef emit_where(HostGen *g, HostVal c, LLVMValueRef a, LLVMValueRef b) {
@@ -254,11 +267,8 @@ HostVal host_emit_op(HostGen *g, const IrOp *op, DType from, DType to, int narg,
     a = from_bf16(g, a);
     if (b) b = from_bf16(g, b);
   }
-  bool is_float = from == DT_F32 || from == DT_BF16;
-  if (op->kind >= IR_OP_EQ && op->kind <= IR_OP_GE)
-    return (HostVal){.v = emit_compare(g, op->kind, is_float, a, b), .mask = true};
-  LLVMValueRef v =
-      b ? emit_binary(g, op->kind, is_float, a, b) : emit_unary(g, op->kind, is_float, a);
+  LLVMValueRef v = emit_arith(g, (IrBodyKind)op->kind, dtype_is_float(from), a, b);
+  if (is_comparison(op)) return (HostVal){.v = v, .mask = true};
   if (to == DT_BF16 && from == DT_BF16) v = host_round_bf16(g, v);
   return (HostVal){.v = v};
 }
@@ -283,10 +293,12 @@ LLVMValueRef host_from_accumulator(HostGen *g, const char *op, DType t, LLVMValu
 
 LLVMValueRef host_emit_combine(HostGen *g, const char *op, DType t, LLVMValueRef a,
                                LLVMValueRef b) {
-  IrOpKind kind = !strcmp(op, "sum") ? IR_OP_ADD : !strcmp(op, "max") ? IR_OP_MAX : IR_OP_MIN;
-  if (t == DT_BF16 && kind != IR_OP_ADD)
-    return host_round_bf16(g, emit_binary(g, kind, true, from_bf16(g, a), from_bf16(g, b)));
-  return emit_binary(g, kind, dtype_is_float(t), a, b);
+  IrBodyKind kind = !strcmp(op, "sum")   ? IR_BODY_ADD
+                    : !strcmp(op, "max") ? IR_BODY_MAX
+                                         : IR_BODY_MIN;
+  if (t == DT_BF16 && kind != IR_BODY_ADD)
+    return host_round_bf16(g, emit_arith(g, kind, true, from_bf16(g, a), from_bf16(g, b)));
+  return emit_arith(g, kind, dtype_is_float(t), a, b);
 }
 
 LLVMValueRef host_identity(const HostGen *g, const char *op, DType t) {
