@@ -116,8 +116,7 @@ static bool apart(const IndexSet *a, const IndexSet *b) {
   int64_t g = 0;
   for (int k = 0; k < 2; k++) {
     const IndexSet *s = k ? b : a;
-    for (int i = 0; i < s->n; i++)
-      for (int64_t x = s->level[i].stride, r; x; x = r) r = g % x, g = x;
+    for (int i = 0; i < s->n; i++) g = gcd_i64(g, s->level[i].stride);
   }
   return g > 1 && (a->first - b->first) % g != 0;
 }

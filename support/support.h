@@ -191,6 +191,15 @@ bool add_i64(int64_t a, int64_t b, int64_t *out);
 /* Whole-string parses; false on junk or range. */
 bool parse_i64(const char *s, int64_t *out);
 bool parse_f64(const char *s, double *out);
+/* Greatest common divisor of two numbers of which neither is negative; of a and 0, a. */
+static inline int64_t gcd_i64(int64_t a, int64_t b) {
+  while (b) {
+    int64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a;
+}
 static inline int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }

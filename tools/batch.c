@@ -15,7 +15,7 @@ typedef struct {
 
 static bool gather_new(Gathered *g, const BatchModel *m, const SampleSet *s, DiagEngine *diag) {
   size_t n = (size_t)m->noutputs;
-  int64_t runs = samples_runs(s), rows = samples_rows(s), batch = samples_batch(s);
+  int64_t runs = samples_runs(s), part = samples_part(s);
   *g = (Gathered){mem_alloc(n * sizeof *g->tensors), mem_alloc(n * sizeof *g->buffers),
                   mem_alloc(n * sizeof *g->run)};
   for (size_t i = 0; i < n; i++) {
@@ -37,16 +37,16 @@ static bool gather_new(Gathered *g, const BatchModel *m, const SampleSet *s, Dia
     *t = (TensorEntry){.name = p->name, .dtype = p->dtype, .rank = p->rank, .data = g->buffers[i]};
     memcpy(t->shape, p->shape, sizeof t->shape);
     t->bytes = (size_t)bytes;
-    if (rows == 0) continue; /* one run of exactly the declared shapes */
-    bool per_sample = p->rank > 0 && p->shape[0] == batch;
-    if (!per_sample && rows % batch)
+    if (!samples_cut(s)) continue; /* one run of exactly the declared shapes */
+    int64_t rows = p->rank > 0 ? samples_rows(s, p->shape[0]) : 0;
+    if (rows == 0 && part)
       diag_warning(diag, SRC_LOC_NONE, "W-samples",
                    "the last run of %lld was filled up with samples that output '%s' may count "
                    "twice; give a multiple of %lld samples",
-                   (long long)batch, p->name, (long long)batch);
-    if (per_sample) {
+                   (long long)part, p->name, (long long)part);
+    if (rows) {
       t->shape[0] = rows;
-      t->bytes = (size_t)rows * (port_bytes(p) / (size_t)batch);
+      t->bytes = (size_t)rows * (port_bytes(p) / (size_t)p->shape[0]);
     } else if (p->rank == 0) {
       t->rank = 1;
       t->shape[0] = runs;
@@ -88,26 +88,38 @@ static bool run_all(const BatchModel *m, const BatchOptions *o, SampleSet *s, Ga
 
 /* ---- labels ---- */
 
-static bool find_labels(const char *text, Arena *a, TensorFile **file, TensorEntry *labels,
-                        DiagEngine *diag) {
+/* The right class of every sample, and the output that says which the model takes it for. All that
+ * can be wrong with them is found before anything runs. */
+typedef struct {
+  TensorFile *file;
+  TensorEntry classes;
+  const TensorEntry *entry; /* of the file, and the byte of it where the classes begin */
+  size_t first;
+  const TensorEntry *scores;
+} Labels;
+
+static bool find_labels(const char *text, Labels *l, DiagEngine *diag) {
+  Arena *a = arena_new();
   TensorSpec spec = tensor_spec_parse(a, text);
-  *file = tensor_file_open(spec.path, diag, SRC_LOC_NONE);
-  if (!*file) return false;
+  l->file = tensor_file_open(spec.path, diag, SRC_LOC_NONE);
   const char *name = spec.tensor ? spec.tensor : "labels";
-  const TensorEntry *t = tensor_file_count(*file) == 1 && !spec.tensor
-                             ? tensor_file_at(*file, 0)
-                             : tensor_file_find(*file, name);
-  if (!t) {
+  const TensorEntry *t = NULL;
+  if (l->file)
+    t = tensor_file_count(l->file) == 1 && !spec.tensor ? tensor_file_at(l->file, 0)
+                                                        : tensor_file_find(l->file, name);
+  const char *why = l->file && !t ? tensor_file_why_unusable(l->file, name) : NULL;
+  if (why)
+    diag_error(diag, SRC_LOC_NONE, "E-input", "the labels, tensor '%s' of '%s', %s", name,
+               spec.path, why);
+  else if (l->file && !t)
     diag_error(diag, SRC_LOC_NONE, "E-input",
                "'%s' has no tensor '%s'; name the labels with --labels %s:TENSOR", spec.path, name,
                spec.path);
-    return false;
-  }
-  size_t first;
-  *labels = *t;
-  if (!tensor_spec_cut(&spec, labels, &first, diag)) return false;
-  labels->data = tensor_file_part(*file, t, first, labels->bytes, diag, SRC_LOC_NONE);
-  return labels->data != NULL;
+  if (t) l->classes = *t;
+  l->entry = t;
+  bool ok = t && tensor_spec_cut(&spec, &l->classes, &l->first, diag);
+  arena_free(a);
+  return ok;
 }
 
 /* The output that holds class scores: the first of shape [rows, classes]. */
@@ -115,6 +127,43 @@ static const TensorEntry *find_scores(const Gathered *g, int n) {
   for (int i = 0; i < n; i++)
     if (g->tensors[i].rank == 2) return &g->tensors[i];
   return NULL;
+}
+
+/* One class number per sample. */
+static bool check_labels(const char *path, Labels *l, DiagEngine *diag) {
+  TensorEntry *t = &l->classes;
+  int64_t rows = l->scores->shape[0], classes = l->scores->shape[1];
+  StrBuf found = {0};
+  port_print(&found, t->dtype, t->rank, t->shape);
+  bool ok = t->rank > 0 && t->shape[0] == rows && t->bytes / dtype_size(t->dtype) == (size_t)rows;
+  if (!ok)
+    diag_error(diag, SRC_LOC_NONE, "E-input",
+               "the labels of '%s' are %s, but %lld sample%s run; give one label per sample", path,
+               found.data, (long long)rows, rows == 1 ? " is" : "s are");
+  if (ok) t->data = tensor_file_part(l->file, l->entry, l->first, t->bytes, diag, SRC_LOC_NONE);
+  ok = ok && t->data;
+  for (int64_t r = 0; ok && r < rows; r++) {
+    double label = dtype_get(t->dtype, t->data, (size_t)r);
+    ok = label >= 0 && label < (double)classes && label == (double)(int64_t)label;
+    if (!ok)
+      diag_error(diag, SRC_LOC_NONE, "E-input",
+                 "label %g of sample %lld in '%s' is none of the classes 0..%lld", label,
+                 (long long)r, path, (long long)classes - 1);
+  }
+  strbuf_free(&found);
+  return ok;
+}
+
+static bool read_labels(const BatchOptions *o, const Gathered *g, int n, Labels *l,
+                        DiagEngine *diag) {
+  if (!o->labels) return true;
+  l->scores = find_scores(g, n);
+  if (!l->scores) {
+    diag_error(diag, SRC_LOC_NONE, "E-output",
+               "--labels needs an output of shape [samples, classes]; this model has none");
+    return false;
+  }
+  return find_labels(o->labels, l, diag) && check_labels(o->labels, l, diag);
 }
 
 static int64_t best_class(const TensorEntry *scores, int64_t row) {
@@ -127,53 +176,13 @@ static int64_t best_class(const TensorEntry *scores, int64_t row) {
   return best;
 }
 
-/* One class number per sample. */
-static bool check_labels(const char *path, const TensorEntry *labels, const TensorEntry *scores,
-                         DiagEngine *diag) {
-  int64_t rows = scores->shape[0], classes = scores->shape[1];
-  StrBuf found = {0};
-  port_print(&found, labels->dtype, labels->rank, labels->shape);
-  bool ok = labels->rank > 0 && labels->shape[0] == rows &&
-            labels->bytes / dtype_size(labels->dtype) == (size_t)rows;
-  if (!ok)
-    diag_error(diag, SRC_LOC_NONE, "E-input",
-               "the labels of '%s' are %s, but %lld samples were run; give one label per sample",
-               path, found.data, (long long)rows);
-  for (int64_t r = 0; ok && r < rows; r++) {
-    double label = dtype_get(labels->dtype, labels->data, (size_t)r);
-    ok = label >= 0 && label < (double)classes && label == (double)(int64_t)label;
-    if (!ok)
-      diag_error(diag, SRC_LOC_NONE, "E-input",
-                 "label %g of sample %lld in '%s' is none of the classes 0..%lld", label,
-                 (long long)r, path, (long long)classes - 1);
-  }
-  strbuf_free(&found);
-  return ok;
-}
-
-static bool score_labels(const BatchOptions *o, const Gathered *g, int n, StrBuf *text,
-                         DiagEngine *diag) {
-  Arena *a = arena_new();
-  TensorFile *file = NULL;
-  TensorEntry labels;
-  const TensorEntry *scores = find_scores(g, n);
-  bool ok = find_labels(o->labels, a, &file, &labels, diag);
-  if (ok && !scores) {
-    diag_error(diag, SRC_LOC_NONE, "E-output",
-               "--labels needs an output of shape [samples, classes]; this model has none");
-    ok = false;
-  }
-  ok = ok && check_labels(o->labels, &labels, scores, diag);
-  if (ok) {
-    int64_t right = 0, rows = scores->shape[0];
-    for (int64_t r = 0; r < rows; r++)
-      right += (double)best_class(scores, r) == dtype_get(labels.dtype, labels.data, (size_t)r);
-    strbuf_printf(text, "top-1 accuracy of %s: %.2f %% (%lld of %lld)\n", scores->name,
-                  100.0 * (double)right / (double)rows, (long long)right, (long long)rows);
-  }
-  tensor_file_close(file);
-  arena_free(a);
-  return ok;
+static void show_accuracy(const Labels *l, StrBuf *text) {
+  int64_t right = 0, rows = l->scores->shape[0];
+  for (int64_t r = 0; r < rows; r++)
+    right +=
+        (double)best_class(l->scores, r) == dtype_get(l->classes.dtype, l->classes.data, (size_t)r);
+  strbuf_printf(text, "top-1 accuracy of %s: %.2f %% (%lld of %lld)\n", l->scores->name,
+                100.0 * (double)right / (double)rows, (long long)right, (long long)rows);
 }
 
 /* ---- all ---- */
@@ -197,10 +206,13 @@ static void show_outputs(const Gathered *g, int n, StrBuf *text) {
 static bool run_samples(const BatchModel *m, const BatchOptions *o, const OutputPlan *plan,
                         SampleSet *s, StrBuf *text, DiagEngine *diag) {
   Gathered g = {0};
-  bool ok = gather_new(&g, m, s, diag) && run_all(m, o, s, &g, diag);
-  if (ok && o->labels) ok = score_labels(o, &g, m->noutputs, text, diag);
+  Labels labels = {0};
+  bool ok = gather_new(&g, m, s, diag) && read_labels(o, &g, m->noutputs, &labels, diag) &&
+            run_all(m, o, s, &g, diag);
+  if (ok && o->labels) show_accuracy(&labels, text);
   if (ok && o->noutputs == 0 && !o->labels && !o->quiet) show_outputs(&g, m->noutputs, text);
   ok = ok && outputs_write(plan, g.tensors, diag);
+  if (labels.file) tensor_file_close(labels.file);
   gather_free(&g, m->noutputs);
   return ok;
 }

@@ -26,7 +26,8 @@ typedef struct {
 
 /* Outputs are gathered on their first axis; what the filling of the last batch produced is dropped.
  * An output without the batch axis gets one row per run; a warning says when what filled up the
- * last batch may be in it. Writes nothing unless every run succeeded.
- * text receives what there is to tell: accuracy, small outputs. */
+ * last batch may be in it. What is wrong with inputs, labels or the names of outputs is found
+ * before the first run; nothing is written unless every run succeeded. text receives what there is
+ * to tell: accuracy, small outputs. */
 bool batch_run(const BatchModel *m, const BatchOptions *o, StrBuf *text, DiagEngine *diag);
 #endif

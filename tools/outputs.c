@@ -129,6 +129,7 @@ void outputs_free(OutputPlan *p) {
 }
 
 bool outputs_write(const OutputPlan *p, const TensorEntry *tensors, DiagEngine *diag) {
+  bool all = true; /* one that fails takes no other with it */
   for (size_t i = 0; i < p->nfiles; i++) {
     const OutputFile *f = &p->files[i];
     TensorEntry *list = mem_alloc(f->n * sizeof *list);
@@ -136,9 +137,8 @@ bool outputs_write(const OutputPlan *p, const TensorEntry *tensors, DiagEngine *
       list[k] = tensors[f->ports[k]];
       list[k].name = f->names[k];
     }
-    bool ok = tensor_file_write(f->path, list, f->n, diag);
+    all = tensor_file_write(f->path, list, f->n, diag) && all;
     mem_free(list);
-    if (!ok) return false;
   }
-  return true;
+  return all;
 }

@@ -26,7 +26,8 @@ struct SampleSet {
   TensorFile **files;
   size_t nfiles;
   Rng rng;
-  int64_t runs, rows, batch;
+  int64_t runs, part; /* part: samples a run of an input whose last run is not full, or 0 */
+  bool cut;
 };
 
 /* ---- ports ---- */
@@ -245,35 +246,54 @@ static bool check_shape(SampleSet *s, int i) {
   return true;
 }
 
-static bool disagree(SampleSet *s, int a, int b) {
-  return input_error(
-      s,
-      "input '%s' has %lld samples for %lld a run, but input '%s' has %lld for %lld; "
-      "give them the same number",
-      s->ports[a].name, (long long)s->inputs[a].rows, (long long)s->ports[a].shape[0],
-      s->ports[b].name, (long long)s->inputs[b].rows, (long long)s->ports[b].shape[0]);
+/* Whether the first axis of input i takes part in what is cut into runs, or should. */
+static bool counts_runs(const SampleSet *s, int i) {
+  const Input *in = &s->inputs[i];
+  return in->binding == BATCHED ||
+         (in->binding == FIXED && s->ports[i].rank > 0 && s->ports[i].shape[0] > 1 &&
+          samples_rows(s, s->ports[i].shape[0]) > 0);
 }
 
-/* All inputs cut into batches must be cut alike. An input of exactly the declared shape is
- * repeated, unless it is batched like the others and therefore too short; one sample may always
- * stand for all. */
+static bool disagree(SampleSet *s) {
+  StrBuf b = {0};
+  for (int i = 0; i < s->n; i++) {
+    long long rows = (long long)s->inputs[i].rows, batch = (long long)s->ports[i].shape[0];
+    if (!counts_runs(s, i)) continue;
+    strbuf_printf(&b, "%s'%s' has %lld sample%s at %lld a run (%.4g run%s)", b.len ? ", " : "",
+                  s->ports[i].name, rows, rows == 1 ? "" : "s", batch, (double)rows / (double)batch,
+                  rows == batch ? "" : "s");
+  }
+  input_error(s,
+              "the inputs hold samples for different numbers of runs: %s; give each enough for the "
+              "same number",
+              b.data);
+  strbuf_free(&b);
+  return false;
+}
+
+/* rows of a for batches of its size are as many runs as those of b, parts of runs included. */
+static bool same_runs(const SampleSet *s, int a, int b) {
+  int64_t ra = s->inputs[a].rows, na = s->ports[a].shape[0];
+  int64_t rb = s->inputs[b].rows, nb = s->ports[b].shape[0];
+  int64_t ga = gcd_i64(ra, na), gb = gcd_i64(rb, nb);
+  return ra / ga == rb / gb && na / ga == nb / gb;
+}
+
+/* All inputs cut into runs must fill the same number of them. An input of exactly the declared
+ * shape is repeated, unless others that take as many samples a run have more: then it is too short.
+ * One sample may always stand for all. */
 static bool check_rows(SampleSet *s) {
   int first = -1;
   for (int i = 0; i < s->n; i++) {
-    if (s->inputs[i].binding != BATCHED) continue;
+    if (!counts_runs(s, i)) continue;
     if (first < 0) first = i;
-    if (s->inputs[i].rows != s->inputs[first].rows ||
-        s->ports[i].shape[0] != s->ports[first].shape[0])
-      return disagree(s, first, i);
+    if (!same_runs(s, first, i)) return disagree(s);
   }
   if (first < 0) return true;
-  s->batch = s->ports[first].shape[0];
-  s->rows = s->inputs[first].rows;
-  s->runs = ceil_div(s->rows, s->batch);
-  for (int i = 0; i < s->n; i++)
-    if (s->inputs[i].binding == FIXED && s->ports[i].rank > 0 && s->ports[i].shape[0] == s->batch &&
-        s->batch > 1)
-      return disagree(s, first, i);
+  int64_t rows = s->inputs[first].rows, batch = s->ports[first].shape[0];
+  s->runs = ceil_div(rows, batch);
+  s->cut = true;
+  if (rows % batch) s->part = batch;
   return true;
 }
 
@@ -308,29 +328,42 @@ bool samples_finish(SampleSet *s) {
 int64_t samples_runs(const SampleSet *s) {
   return s->runs;
 }
-int64_t samples_rows(const SampleSet *s) {
-  return s->rows;
+int64_t samples_rows(const SampleSet *s, int64_t batch) {
+  for (int i = 0; i < s->n; i++)
+    if (s->inputs[i].binding == BATCHED && s->ports[i].shape[0] == batch) return s->inputs[i].rows;
+  return 0;
 }
-int64_t samples_batch(const SampleSet *s) {
-  return s->batch;
+bool samples_cut(const SampleSet *s) {
+  return s->cut;
+}
+int64_t samples_part(const SampleSet *s) {
+  return s->part;
 }
 
 /* ---- loading ---- */
 
-/* Converts n elements; false at the first that the declared type cannot hold. */
-static bool convert(SampleSet *s, int i, void *to, const void *from, size_t n) {
+/* Whether the declared type can hold every element, those of later runs too; says which cannot. */
+static bool values_fit(SampleSet *s, int i) {
+  enum { CHUNK = 1024 };
   const ModelPort *p = &s->ports[i];
   const TensorEntry *t = &s->inputs[i].tensor;
-  dtype_convert(p->dtype, to, t->dtype, from, n);
-  bool to_float = dtype_is_float(p->dtype), from_float = dtype_is_float(t->dtype);
-  bool fits = to_float ? !from_float : t->dtype == p->dtype;
-  for (size_t k = 0; k < n && !fits; k++) {
-    double v = dtype_get(t->dtype, from, k), w = dtype_get(p->dtype, to, k);
-    /* infinities and NaN are values, as in masks; becoming one is not */
-    if (to_float ? isfinite(w) || !isfinite(v) : v == w) continue;
-    return input_error(
-        s, "input '%s': '%s' holds %g, which %s", p->name, tensor_file_path(s->inputs[i].file), v,
-        to_float ? "is too large for the declared type" : "does not fit the declared integer type");
+  size_t size = dtype_size(t->dtype), n = t->bytes / size;
+  bool to_float = dtype_is_float(p->dtype);
+  double converted[CHUNK]; /* room for any type */
+  if (t->dtype == p->dtype || (to_float && !dtype_is_float(t->dtype))) return true;
+  for (size_t at = 0; at < n; at += CHUNK) {
+    const char *from = (const char *)t->data + at * size;
+    size_t count = n - at < CHUNK ? n - at : CHUNK;
+    dtype_convert(p->dtype, converted, t->dtype, from, count);
+    for (size_t k = 0; k < count; k++) {
+      double v = dtype_get(t->dtype, from, k), w = dtype_get(p->dtype, converted, k);
+      /* infinities and NaN are values, as in masks; becoming one is not */
+      if (to_float ? isfinite(w) || !isfinite(v) : v == w) continue;
+      return input_error(s, "input '%s': '%s' holds %g, which %s", p->name,
+                         tensor_file_path(s->inputs[i].file), v,
+                         to_float ? "is too large for the declared type"
+                                  : "does not fit the declared integer type");
+    }
   }
   return true;
 }
@@ -348,41 +381,41 @@ static void draw(SampleSet *s, int i) {
   }
 }
 
-static bool load_batch(SampleSet *s, int i, int64_t run) {
+static void load_batch(SampleSet *s, int i, int64_t run) {
   const ModelPort *p = &s->ports[i];
   const TensorEntry *t = &s->inputs[i].tensor;
   size_t row = (size_t)(port_elements(p) / p->shape[0]);
   size_t from_bytes = row * dtype_size(t->dtype), to_bytes = row * dtype_size(p->dtype);
-  int64_t first = run * s->batch, left = s->rows - first;
-  int64_t whole = left < s->batch ? left : s->batch;
+  int64_t batch = p->shape[0], first = run * batch, left = s->inputs[i].rows - first;
+  int64_t whole = left < batch ? left : batch;
   char *to = s->buffers[i];
-  if (!convert(s, i, to, (const char *)t->data + (size_t)first * from_bytes, row * (size_t)whole))
-    return false;
-  for (int64_t k = whole; k < s->batch; k++) /* repeat the batch's own samples */
+  dtype_convert(p->dtype, to, t->dtype, (const char *)t->data + (size_t)first * from_bytes,
+                row * (size_t)whole);
+  for (int64_t k = whole; k < batch; k++) /* repeat the batch's own samples */
     memcpy(to + (size_t)k * to_bytes, to + (size_t)(k % whole) * to_bytes, to_bytes);
-  return true;
 }
 
-/* The elements of a bound input: read once everything about it has been found right. */
-static bool read_elements(const SampleSet *s, Input *in) {
-  if (!in->tensor.data)
-    in->tensor.data =
-        tensor_file_part(in->file, in->entry, in->first, in->tensor.bytes, s->diag, SRC_LOC_NONE);
-  return in->tensor.data != NULL;
+/* The elements of a bound input: read and checked once everything else about it has been found
+ * right, before the first run. */
+static bool read_elements(SampleSet *s, int i) {
+  Input *in = &s->inputs[i];
+  if (in->tensor.data) return true;
+  in->tensor.data =
+      tensor_file_part(in->file, in->entry, in->first, in->tensor.bytes, s->diag, SRC_LOC_NONE);
+  return in->tensor.data != NULL && values_fit(s, i);
 }
 
 const void *const *samples_load(SampleSet *s, int64_t run) {
   for (int i = 0; i < s->n; i++) {
-    Input *in = &s->inputs[i];
-    bool ok = in->binding == RANDOM || read_elements(s, in);
-    if (!ok) return NULL;
+    const Input *in = &s->inputs[i];
+    if (in->binding != RANDOM && !read_elements(s, i)) return NULL;
     if (in->binding == RANDOM)
       draw(s, i);
     else if (in->binding == BATCHED)
-      ok = load_batch(s, i, run);
+      load_batch(s, i, run);
     else if (run == 0)
-      ok = convert(s, i, s->buffers[i], in->tensor.data, (size_t)port_elements(&s->ports[i]));
-    if (!ok) return NULL;
+      dtype_convert(s->ports[i].dtype, s->buffers[i], in->tensor.dtype, in->tensor.data,
+                    (size_t)port_elements(&s->ports[i]));
   }
   return (const void *const *)s->buffers;
 }

@@ -3,7 +3,13 @@
  *
  * A file's first axis is samples, however many: a model input f32[8,784] takes a tensor f32[n,784]
  * of any n, in ceil(n/8) runs; the last batch is filled up by repeating its own samples. A tensor
- * of exactly the declared shape is one run, a tensor without the first axis is one sample. */
+ * of exactly the declared shape is one run, a tensor without the first axis is one sample.
+ *
+ * Several inputs that are cut into runs must fill the same number of runs, each with samples of its
+ * own number a run: f32[1,4] with 3 rows and f32[2,1,4] with 6 are 3 runs; the same fraction of the
+ * last run may be missing in all. What fills one run exactly, scalars included, is given again to
+ * every run; but an input of two or more samples a run must not fill one where another that takes
+ * as many a run has more. */
 #ifndef NPU_SAMPLES_H
 #define NPU_SAMPLES_H
 #include "support/dtype.h"
@@ -36,11 +42,15 @@ void samples_random(SampleSet *s, uint64_t seed, int64_t runs);
 bool samples_finish(SampleSet *s);
 
 int64_t samples_runs(const SampleSet *s);
-/* Samples in the files, and per run; 0 when the tensors have exactly the declared shapes or are
+/* Whether some input is cut into runs; not when all tensors have exactly the declared shapes or are
  * random. */
-int64_t samples_rows(const SampleSet *s);
-int64_t samples_batch(const SampleSet *s);
+bool samples_cut(const SampleSet *s);
+/* Samples of the inputs cut into runs that take `batch` of them a run; 0 when there are none. */
+int64_t samples_rows(const SampleSet *s, int64_t batch);
+/* Samples a run of an input whose last run is not full; 0 when all runs are full. */
+int64_t samples_part(const SampleSet *s);
 /* The inputs of run number `run`, converted to the declared types; valid until the next call. NULL
- * after a diagnostic (a value that is not finite or out of range). */
+ * after a diagnostic; only the first call can find something wrong (a value that the declared type
+ * cannot hold, a damaged file), in the samples of all runs. */
 const void *const *samples_load(SampleSet *s, int64_t run);
 #endif

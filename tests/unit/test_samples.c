@@ -67,8 +67,9 @@ static void batches_cover_every_row_once(void **state) {
     SampleSet *s = samples_new(ports, n == 3 ? 1 : 2, d);
     assert_true(samples_add(s, path)); /* by tensor names */
     assert_true(samples_finish(s));
-    assert_int_equal(samples_rows(s), 5);
-    assert_int_equal(samples_batch(s), n);
+    assert_int_equal(samples_rows(s, n), 5);
+    assert_int_equal(samples_rows(s, 8), 0);
+    assert_int_equal(samples_part(s), 5 % n ? n : 0);
     assert_int_equal(samples_runs(s), (5 + n - 1) / n);
     for (int64_t run = 0; run < samples_runs(s); run++) {
       const void *const *in = samples_load(s, run);
@@ -94,7 +95,7 @@ static void *load_one(ModelPort port, const char *tensor, int64_t *rows, char me
   if (in) {
     copy = malloc(port_bytes(&port));
     memcpy(copy, in[0], port_bytes(&port));
-    *rows = samples_rows(s);
+    *rows = samples_rows(s, port.shape[0]);
   } else {
     assert_int_equal(diag_errors(d), 1);
     snprintf(message, 256, "%s", diag_get(d, 0)->message);
@@ -157,9 +158,80 @@ static void inputs_of_different_length_are_refused(void **state) {
   SampleSet *s = samples_new(ports, 2, d);
   assert_true(samples_add(s, path)); /* five rows of x, two of two */
   assert_false(samples_finish(s));
-  assert_non_null(strstr(diag_get(d, 0)->message, "give them the same number"));
+  assert_non_null(strstr(diag_get(d, 0)->message,
+                         "'x' has 5 samples at 2 a run (2.5 runs), 'two' has 2 samples at 2 a run "
+                         "(1 run)"));
   samples_free(s);
   diag_free(d);
+}
+
+/* Binds x of `nx` a run to 6 rows, s of `ns` to `rows` rows of [1,2] and t, a scalar, to one value.
+ * Returns the runs, 0 after a message. */
+static int64_t runs_of(int64_t nx, int64_t ns, int64_t rows, char message[256]) {
+  static const float zeros[64];
+  const float one = 3;
+  const ModelPort ports[] = {
+      {"x", DT_F32, 2, {nx, 4}}, {"s", DT_F32, 3, {ns, 1, 2}}, {"t", DT_F32, 0, {0}}};
+  const TensorEntry t[] = {{"x", DT_F32, 2, {6, 4}, zeros, 96},
+                           {"s", DT_F32, 3, {rows, 1, 2}, zeros, (size_t)rows * 8},
+                           {"t", DT_F32, 0, {0}, &one, 4}};
+  DiagEngine *d = diag_new();
+  assert_true(tensor_file_write(path, t, NPU_COUNTOF(t), d));
+  SampleSet *s = samples_new(ports, 3, d);
+  assert_true(samples_add(s, path));
+  int64_t runs = samples_finish(s) ? samples_runs(s) : 0;
+  for (int64_t run = 0; run < runs; run++)
+    assert_float_equal(*(const float *)samples_load(s, run)[2], 3, 0);
+  if (runs > 1 && nx != 6) assert_int_equal(samples_rows(s, nx), 6);
+  if (runs > 1 && ns != rows && ns != nx) assert_int_equal(samples_rows(s, ns), rows);
+  snprintf(message, 256, "%s", diag_count(d) ? diag_get(d, 0)->message : "");
+  samples_free(s);
+  diag_free(d);
+  return runs;
+}
+
+static void inputs_fill_the_same_runs(void **state) {
+  (void)state;
+  char m[256];
+  assert_int_equal(runs_of(2, 2, 6, m), 3);
+  assert_int_equal(runs_of(1, 2, 12, m), 6); /* each with its own number a run */
+  assert_int_equal(runs_of(2, 4, 12, m), 3);
+  assert_int_equal(runs_of(4, 2, 3, m), 2); /* one and a half runs of both */
+  assert_int_equal(runs_of(2, 1, 1, m), 3); /* one run's worth is given to every run */
+  assert_int_equal(runs_of(2, 5, 5, m), 3);
+  assert_int_equal(runs_of(1, 1, 1, m), 6); /* one sample stands for all */
+  assert_int_equal(runs_of(6, 2, 8, m), 4);
+  assert_int_equal(runs_of(6, 2, 2, m), 1);
+  assert_int_equal(runs_of(1, 2, 11, m), 0); /* six runs of x, five and a half of s */
+  assert_non_null(
+      strstr(m, "'x' has 6 samples at 1 a run (6 runs), 's' has 11 samples at 2 a run (5.5 runs)"));
+  assert_int_equal(runs_of(4, 2, 4, m), 0); /* one and a half, two */
+  assert_int_equal(runs_of(3, 3, 3, m), 0); /* too short: x takes 3 a run too, and has more */
+  assert_non_null(
+      strstr(m, "'x' has 6 samples at 3 a run (2 runs), 's' has 3 samples at 3 a run (1 run)"));
+  write_tensors();
+}
+
+/* What cannot be converted is found before the first run, whichever run it is of. */
+static void later_values_are_checked_first(void **state) {
+  (void)state;
+  static double values[2500];
+  const ModelPort port = {"x", DT_F32, 1, {1}};
+  const TensorEntry t = {"x", DT_F64, 1, {2500}, values, sizeof values};
+  for (int at = 0; at < 2500; at += 2499) {
+    DiagEngine *d = diag_new();
+    values[at] = 1e300;
+    assert_true(tensor_file_write(path, &t, 1, d));
+    SampleSet *s = samples_new(&port, 1, d);
+    assert_true(samples_add(s, path) && samples_finish(s));
+    assert_int_equal(samples_runs(s), 2500);
+    assert_null(samples_load(s, 0));
+    assert_non_null(strstr(diag_get(d, 0)->message, "1e+300, which is too large"));
+    values[at] = 0;
+    samples_free(s);
+    diag_free(d);
+  }
+  write_tensors();
 }
 
 static void names_are_checked(void **state) {
@@ -223,6 +295,8 @@ int main(void) {
       cmocka_unit_test(values_convert_when_nothing_is_lost),
       cmocka_unit_test(wrong_shapes_are_refused),
       cmocka_unit_test(inputs_of_different_length_are_refused),
+      cmocka_unit_test(inputs_fill_the_same_runs),
+      cmocka_unit_test(later_values_are_checked_first),
       cmocka_unit_test(names_are_checked),
       cmocka_unit_test(ranges_take_rows),
       cmocka_unit_test(random_inputs_repeat_by_seed),
