@@ -189,9 +189,11 @@ static Value check_results(Lower *l, const Node *fn, Scope *s, SrcLoc loc) {
                 fn->name, fn->outs.n, n);
     return value_poison();
   }
+  const Node *next = s->return_stmt->list.first;
   NODE_EACH(out, fn->outs) {
     const IrType *type = out->a ? eval_type(l, out->a, out->name) : NULL;
-    if (type) items[i] = check_declared(l, items[i], out, type, "result", return_place(s, i));
+    SrcLoc place = return_place(s, &next);
+    if (type) items[i] = check_declared(l, items[i], out, type, "result", place);
     i++;
   }
   return v;

@@ -188,8 +188,8 @@ ActiveHint *hints_push(Lower *l, NodeList hints);
 void hints_pop(Lower *l, ActiveHint *outer, bool failed);
 /* Gives op the hints that are active. */
 void hints_attach(Lower *l, IrOp *op);
-/* Place of the i-th value a scope returns. */
-SrcLoc return_place(const Scope *s, size_t i);
+/* Place of the value a scope returns next; *next starts as the first of the return statement. */
+SrcLoc return_place(const Scope *s, const Node **next);
 /* Checks v against a declared tensor `what name` and adapts literals; poison after reporting. */
 Value check_declared(Lower *l, Value v, const Node *decl, const IrType *type, const char *what,
                      SrcLoc loc);

@@ -64,18 +64,22 @@ static void bind_inputs(Lower *l, const Node *model) {
 /* Types of the outputs, in the scope of the parameters. types[i] NULL: reported. */
 static void output_types(Lower *l, const Node *model, const IrType **types) {
   size_t i = 0;
+  PtrMap *declared = NULL; /* by name */
   if (model->outs.n == 0)
     lower_error(l, model->loc, "E-parse", "a model declares its outputs: -> (y: f32[1, 2])");
   NODE_EACH(out, model->outs) {
-    for (const Node *o = model->outs.first; o != out; o = o->next)
-      if (o->name == out->name) {
-        lower_error(l, out->loc, "E-duplicate", "the output `%s` is declared twice", out->name);
-        lower_note(l, o->loc, "first declared here");
-      }
+    const Node *first = ptr_map_get(declared, out->name);
+    if (first) {
+      lower_error(l, out->loc, "E-duplicate", "the output `%s` is declared twice", out->name);
+      lower_note(l, first->loc, "first declared here");
+    } else {
+      ptr_map_put(&declared, out->name, (void *)(uintptr_t)out);
+    }
     if (!out->a)
       lower_error(l, out->loc, "E-parse", "an output has a type: %s: f32[1, 2]", out->name);
     types[i++] = out->a ? eval_type(l, out->a, out->name) : NULL;
   }
+  ptr_map_free(&declared);
 }
 
 static bool collect_results(Lower *l, const Node *model, const IrType **types, Value *results) {
@@ -98,9 +102,11 @@ static bool collect_results(Lower *l, const Node *model, const IrType **types, V
     return false;
   }
   bool ok = true;
+  const Node *next = s->return_stmt->list.first;
   NODE_EACH(out, model->outs) {
-    results[i] = types[i] ? check_declared(l, items[i], out, types[i], "output", return_place(s, i))
-                          : value_poison();
+    SrcLoc place = return_place(s, &next);
+    results[i] =
+        types[i] ? check_declared(l, items[i], out, types[i], "output", place) : value_poison();
     ok &= results[i].kind == VALUE_TENSOR;
     i++;
   }

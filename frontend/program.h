@@ -6,10 +6,7 @@
 
 #include <stdlib.h>
 
-#define uthash_malloc(n) mem_alloc(n)
-#define uthash_free(p, n) mem_free(p)
-#define uthash_fatal(msg) abort()
-#include <uthash.h>
+#include "support/ptrmap.h"
 
 typedef struct Global {
   const char *name;           /* interned: the key is the pointer */

@@ -192,10 +192,10 @@ static void exec_if(Lower *l, const Node *n) {
   strbuf_free(&b);
 }
 
-SrcLoc return_place(const Scope *s, size_t i) {
-  size_t at = 0;
-  NODE_EACH(n, s->return_stmt->list) if (at++ == i && s->return_stmt->list.n > 1) return n->loc;
-  return s->return_stmt->loc;
+SrcLoc return_place(const Scope *s, const Node **next) {
+  const Node *n = *next;
+  if (n) *next = n->next;
+  return n && s->return_stmt->list.n > 1 ? n->loc : s->return_stmt->loc;
 }
 
 static void exec_return(Lower *l, const Node *n) {

@@ -2,10 +2,7 @@
 #ifndef NPU_IR_INTERNAL_H
 #define NPU_IR_INTERNAL_H
 #include "ir/ir.h"
-
-#define uthash_malloc(size) mem_alloc(size)
-#define uthash_free(p, size) mem_free(p)
-#include <uthash.h>
+#include "support/ptrmap.h"
 
 #define IR_MAX_RESULTS 64           /* of an op whose types are inferred */
 #define IR_MAX_ELEMENTS (1ll << 40) /* of a tensor */
@@ -29,16 +26,6 @@ struct IrModuleImpl {
   Interned *types, *attrs, *initializers;
   FileEntry *files;
 };
-
-/* Pointer to pointer map, for cloning and naming. Entries come from mem_alloc. */
-typedef struct PtrMap {
-  const void *key;
-  void *value;
-  UT_hash_handle hh;
-} PtrMap;
-void ptr_map_put(PtrMap **m, const void *key, void *value);
-void *ptr_map_get(PtrMap *m, const void *key); /* NULL when absent */
-void ptr_map_free(PtrMap **m);
 
 /* Smallest power of two holding n; arrays of ops and blocks always have that capacity, so that it
  * need not be stored. */

@@ -17,10 +17,17 @@ static void print_name(const char *s, StrBuf *out) {
   else
     strbuf_quote(out, s);
 }
+/* The first label at an instruction; they stand in the order of the instructions. */
 static const char *label_at(const IsaImage *img, uint32_t insn) {
-  for (uint32_t i = 0; img && i < img->nsymbols; i++)
-    if (img->symbols[i].insn == insn) return img->symbols[i].name;
-  return NULL;
+  uint32_t low = 0, high = img ? img->nsymbols : 0, end = high;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (img->symbols[middle].insn < insn)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < end && img->symbols[low].insn == insn ? img->symbols[low].name : NULL;
 }
 
 /* ---- instructions ---- */

@@ -3,6 +3,7 @@
  * program. Adds addr on buffers, id on registers, descriptors and semaphores. Needs: pipeline,
  * sync. */
 #include "passes/sched.h"
+#include "support/ptrmap.h"
 #include <string.h>
 
 enum { USABLE_REGS = ISA_REGS - 1 }; /* the last one is the backend's scratch */
@@ -13,6 +14,7 @@ typedef struct {
   uint32_t free_regs;
   int64_t spm, acc;
   int descs, sems;
+  PtrMap *last_use; /* of a register op */
   bool failed;
 } Alloc;
 
@@ -28,20 +30,17 @@ static void run_out(Alloc *a, IrOp *op, const char *what, int64_t has) {
   a->failed = true;
 }
 
-/* Last op of block b in which the value is used, at any depth. */
-static const IrOp *last_use_in(const IrBlock *b, const IrValue *v) {
-  const IrOp *last = v->def;
-  for (const IrUse *u = v->uses; u; u = u->next) {
-    const IrOp *op = u->op;
-    while (op && op->parent != b) op = op->parent ? op->parent->owner : NULL;
-    if (!op) continue;
-    for (const IrOp *o = last; o; o = o->next)
-      if (o == op) {
-        last = op;
-        break;
-      }
+/* Notes, for every register, the last op of its own block in which it is used, at any depth. */
+static void find_last_uses(Alloc *a, const IrBlock *b) {
+  for (const IrOp *op = b->first; op; op = op->next) {
+    for (int i = 0; i < op->noperands; i++) {
+      const IrOp *def = ir_operand(op, i)->def, *user = op;
+      if (!ir_is(def, IR_OP_REG)) continue;
+      while (user->parent != def->parent) user = user->parent->owner;
+      ptr_map_put(&a->last_use, def, (void *)(uintptr_t)user);
+    }
+    if (op->region) find_last_uses(a, op->region);
   }
-  return last;
 }
 
 static void place(Alloc *a, IrOp *op) {
@@ -93,8 +92,9 @@ static void allocate_block(Alloc *a, IrBlock *b) {
   for (IrOp *op = b->first; op && !a->failed; op = op->next) {
     place(a, op);
     if (op->kind == IR_OP_REG && n < MAX_LIVE && !a->failed) {
+      const IrOp *last = ptr_map_get(a->last_use, op);
       live[n].reg = op;
-      live[n++].last = last_use_in(b, ir_result(op, 0));
+      live[n++].last = last ? last : op;
     }
     if (op->region) allocate_block(a, op->region);
     for (int i = 0; i < n;) {
@@ -112,7 +112,9 @@ static PassStatus run(PassContext *pc, IrFunc *f) {
   for (IrOp *op = f->body->first; op; op = op->next) {
     if (op->kind != IR_OP_SECTION) continue;
     Alloc a = {.pc = pc, .section = op, .free_regs = (1u << USABLE_REGS) - 1};
+    find_last_uses(&a, op->region);
     allocate_block(&a, op->region);
+    ptr_map_free(&a.last_use);
     if (a.failed) return PASS_FAILED;
   }
   return PASS_OK;

@@ -1,5 +1,6 @@
 /* kernel_edit: looking at kernels and copying them into new ones. See kernel_edit.h. */
 #include "passes/kernel_edit.h"
+#include "support/ptrmap.h"
 #include <string.h>
 
 /* ---- looking ---- */
@@ -66,31 +67,45 @@ int kernel_body_cost(const IrOp *kernel) {
   return cost;
 }
 
-/* Whether v is used after op (op included when `inclusive`) in its block. */
-static bool used_after(const IrValue *v, const IrOp *op) {
-  for (; op; op = op->next)
-    for (int i = 0; i < op->noperands; i++)
-      if (ir_operand(op, i) == v) return true;
-  return false;
+/* From where to where a scalar is held: op numbers in the body. */
+typedef struct {
+  int from, to;
+} Range;
+
+/* An operand is loaded at its first use, anything else held from where it is made. */
+static Range range_of(PtrMap *number, const IrValue *v, int from) {
+  Range r = {from, from};
+  for (const IrUse *u = v->uses; u; u = u->next) {
+    int at = (int)ptr_map_get_int(number, u->op);
+    if (at > r.to) r.to = at;
+    if (r.from == 0 || (!v->def && at < r.from)) r.from = at;
+  }
+  return r;
 }
 
 int kernel_body_live(const IrOp *kernel) {
-  int most = 0;
+  PtrMap *number = NULL; /* of every op, from 1 */
+  int n = 0, most = 0, live = 0;
+  for (const IrOp *op = kernel->region->first; op; op = op->next)
+    ptr_map_put_int(&number, op, (uintptr_t)++n);
+  int *change = mem_alloc(sizeof *change * (size_t)(n + 2));
+  for (int i = 0; i < kernel->region->nargs; i++) {
+    Range r = range_of(number, kernel->region->args[i], 0);
+    change[r.from]++, change[r.to]--;
+  }
+  n = 0;
   for (const IrOp *op = kernel->region->first; op; op = op->next) {
-    int live = 0;
-    for (int i = 0; i < kernel->region->nargs; i++) {
-      /* An operand is loaded at its first use: it counts from there on. */
-      const IrValue *arg = kernel->region->args[i];
-      bool loaded = false;
-      for (const IrOp *o = kernel->region->first; o && o != op->next; o = o->next)
-        for (int j = 0; j < o->noperands; j++) loaded |= ir_operand(o, j) == arg;
-      live += loaded && used_after(arg, op->next);
-    }
-    for (const IrOp *o = kernel->region->first; o && o != op->next; o = o->next)
-      if (o->kind != IR_OP_CONSTANT && o->nresults > 0)
-        live += used_after(&o->results[0], op->next);
+    n++;
+    if (op->kind == IR_OP_CONSTANT || op->nresults == 0) continue;
+    Range r = range_of(number, &op->results[0], n);
+    change[r.from]++, change[r.to]--;
+  }
+  for (int i = 0; i <= n; i++) {
+    live += change[i];
     if (live > most) most = live;
   }
+  ptr_map_free(&number);
+  mem_free(change);
   return most;
 }
 

@@ -7,6 +7,7 @@
  * Level: nest. Keeps: everything. Terminates: each rewrite removes one such use. */
 #include "passes/kernel_edit.h"
 #include "passes/sched.h"
+#include "support/ptrmap.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,103 +37,107 @@ static IrValue *copy_before(IrOp *pos, IrValue *v) {
 /* ---- results and states ---- */
 
 typedef struct {
-  IrValue *root;
-} Claim;
-
-static bool claimed(const Claim *c, int n, const IrValue *root) {
-  for (int i = 0; i < n; i++)
-    if (c[i].root == root) return true;
-  return false;
-}
-
-static bool op_precedes(const IrOp *a, const IrOp *b) {
-  for (const IrOp *op = a; op; op = op->next)
-    if (op == b) return true;
-  return false;
-}
+  PassContext *pc;
+  IrFunc *f;
+  PtrMap *claimed;   /* kernel results that are the storage of a result or state */
+  PtrMap *positions; /* of every op, from 1 */
+  PtrMap *read;      /* position of the last op that reads a state, by the state's name */
+} Owning;
 
 /* A value at root can live where its kernel writes it. */
-static bool owns_storage(const Claim *c, int n, const IrValue *root) {
-  return ir_is(root->def, IR_OP_KERNEL) && !claimed(c, n, root) && row_major(root);
+static bool owns_storage(const Owning *o, const IrValue *root) {
+  return ir_is(root->def, IR_OP_KERNEL) && !ptr_map_get(o->claimed, root) && row_major(root);
+}
+
+static void claim(Owning *o, IrValue *root) {
+  ptr_map_put(&o->claimed, root, root);
+}
+
+/* Where every op stands and every state is read last. */
+static void find_reads(Owning *o) {
+  uintptr_t at = 0;
+  for (const IrOp *op = o->f->body->first; op; op = op->next) {
+    ptr_map_put_int(&o->positions, op, ++at);
+    for (int i = 0; i < op->noperands && op->kind != IR_OP_RESHAPE; i++) {
+      const IrValue *r = sched_storage(ir_operand(op, i));
+      if (ir_is(r->def, IR_OP_STATE)) ptr_map_put_int(&o->read, ir_get_str(r->def, "name", ""), at);
+    }
+  }
 }
 
 /* Does the producer of root, or anything after it, still read the state's old value? */
-static bool state_read_from(IrFunc *f, const char *name, const IrOp *producer) {
-  for (IrOp *op = producer->parent->first; op; op = op->next) {
-    for (int i = 0; i < op->noperands && op->kind != IR_OP_RESHAPE; i++) {
-      IrValue *r = sched_storage(ir_operand(op, i));
-      if (ir_is(r->def, IR_OP_STATE) && !strcmp(ir_get_str(r->def, "name", ""), name) &&
-          op_precedes(producer, op))
-        return true;
-    }
-  }
-  (void)f;
-  return false;
+static bool state_read_from(const Owning *o, const char *name, const IrOp *producer) {
+  return ptr_map_get_int(o->read, name) >= ptr_map_get_int(o->positions, producer);
+}
+
+static void owning_free(Owning *o) {
+  ptr_map_free(&o->claimed);
+  ptr_map_free(&o->positions);
+  ptr_map_free(&o->read);
 }
 
 /* Moves a state_write to the function's end, through a copy unless its value's kernel may write the
- * state itself. The kernel result that becomes the state's storage is returned. */
-static IrValue *write_last(PassContext *pc, IrFunc *f, IrOp *op, const Claim *claims, int n) {
+ * state itself. The kernel result that becomes the state's storage is claimed. */
+static void write_last(Owning *o, IrOp *op) {
   IrValue *v = ir_operand(op, 0), *root = sched_storage(v);
-  IrOp *ret = f->body->last;
-  bool direct =
-      owns_storage(claims, n, root) && !state_read_from(f, ir_get_str(op, "name", ""), root->def);
-  if (!direct) {
+  IrOp *ret = o->f->body->last;
+  if (!owns_storage(o, root) || state_read_from(o, ir_get_str(op, "name", ""), root->def)) {
     root = copy_before(ret, v);
     ir_set_operand(op, 0, root);
-    pass_count(pc, "copies", 1);
+    pass_count(o->pc, "copies", 1);
   }
   ir_op_unlink(op);
   ir_op_insert_before(ret, op);
-  return root;
+  claim(o, root);
 }
 
 static void own_storage(PassContext *pc, IrFunc *f) {
-  int n = 0, max = f->body->last->noperands;
-  for (IrOp *op = f->body->first; op; op = op->next) max += op->kind == IR_OP_STATE_WRITE;
-  Claim *claims = ARENA_ARRAY(pc->scratch, Claim, max + 1);
+  Owning o = {.pc = pc, .f = f};
   IrOp *ret = f->body->last;
   for (int i = 0; i < ret->noperands; i++) {
     IrValue *v = ir_operand(ret, i), *root = sched_storage(v);
-    if (!owns_storage(claims, n, root)) {
-      v = copy_before(ret, v);
-      ir_set_operand(ret, i, v);
-      root = v;
+    if (!owns_storage(&o, root)) {
+      root = copy_before(ret, v);
+      ir_set_operand(ret, i, root);
       pass_count(pc, "copies", 1);
     }
-    claims[n++].root = root;
+    claim(&o, root);
   }
   /* First make every written value independent of the states' storage, then write. */
-  for (IrOp *op = f->body->first, *next; op; op = next) {
-    next = op->next;
-    if (op->kind != IR_OP_STATE_WRITE) continue;
-    IrValue *root = sched_storage(ir_operand(op, 0));
-    if (ir_is(root->def, IR_OP_STATE)) ir_set_operand(op, 0, copy_before(op, ir_operand(op, 0)));
-  }
-  IrOp **writes = ARENA_ARRAY(pc->scratch, IrOp *, max + 1);
   int nwrites = 0;
-  for (IrOp *op = f->body->first; op; op = op->next)
-    if (op->kind == IR_OP_STATE_WRITE) writes[nwrites++] = op;
-  for (int i = 0; i < nwrites; i++, n++) claims[n].root = write_last(pc, f, writes[i], claims, n);
-}
-
-const IrOp *legalize_missing(PassContext *pc, IrFunc *f) {
-  int n = 0, max = f->body->last->noperands;
-  for (IrOp *op = f->body->first; op; op = op->next) max += op->kind == IR_OP_STATE_WRITE;
-  Claim *claims = ARENA_ARRAY(pc->scratch, Claim, max + 1);
-  IrOp *ret = f->body->last;
-  for (int i = 0; i < ret->noperands; i++, n++) {
-    claims[n].root = sched_storage(ir_operand(ret, i));
-    if (!owns_storage(claims, n, claims[n].root)) return ret;
-  }
   for (IrOp *op = f->body->first; op; op = op->next) {
     if (op->kind != IR_OP_STATE_WRITE) continue;
     IrValue *root = sched_storage(ir_operand(op, 0));
-    if (!owns_storage(claims, n, root) || state_read_from(f, ir_get_str(op, "name", ""), root->def))
-      return op;
-    claims[n++].root = root;
+    if (ir_is(root->def, IR_OP_STATE)) ir_set_operand(op, 0, copy_before(op, ir_operand(op, 0)));
+    nwrites++;
   }
-  return NULL;
+  find_reads(&o);
+  IrOp **writes = ARENA_ARRAY(pc->scratch, IrOp *, nwrites + 1);
+  nwrites = 0;
+  for (IrOp *op = f->body->first; op; op = op->next)
+    if (op->kind == IR_OP_STATE_WRITE) writes[nwrites++] = op;
+  for (int i = 0; i < nwrites; i++) write_last(&o, writes[i]);
+  owning_free(&o);
+}
+
+const IrOp *legalize_missing(PassContext *pc, IrFunc *f) {
+  Owning o = {.pc = pc, .f = f};
+  IrOp *ret = f->body->last, *missing = NULL;
+  for (int i = 0; i < ret->noperands && !missing; i++) {
+    IrValue *root = sched_storage(ir_operand(ret, i));
+    if (!owns_storage(&o, root)) missing = ret;
+    claim(&o, root);
+  }
+  find_reads(&o);
+  for (IrOp *op = f->body->first; op && !missing; op = op->next) {
+    if (op->kind != IR_OP_STATE_WRITE) continue;
+    IrValue *root = sched_storage(ir_operand(op, 0));
+    if (!owns_storage(&o, root) || state_read_from(&o, ir_get_str(op, "name", ""), root->def))
+      missing = op;
+    claim(&o, root);
+  }
+  owning_free(&o);
+  return missing;
 }
 
 /* ---- index ---- */

@@ -312,30 +312,30 @@ static bool write_kernel(PassContext *pc, IrOp *k, const Places *places, Bound *
 
 /* ---- the pass ---- */
 
-static PassStatus run(PassContext *pc, IrFunc *f) {
-  Places p = {.pc = pc, .f = f};
-  int n = f->body->nargs;
-  IrOp *first = f->body->first, *ret = f->body->last;
-  for (IrOp *op = first; op; op = op->next) n += op->nresults + 1;
-  p.placed = ARENA_ARRAY(pc->scratch, Placed, n + 1);
-  p.top = ir_builder_before(first);
-  p.top.loc = f->loc;
-  if (!pipeline_place_all(&p)) return PASS_FAILED;
-  IrBuilder out = ir_builder_before(ret);
-  IrOp **old = ARENA_ARRAY(pc->scratch, IrOp *, n + 1);
-  int nold = 0;
-  for (IrOp *op = first; op != ret; op = op->next) {
-    if (op->kind == IR_OP_SECTION) break; /* what we wrote */
-    old[nold++] = op;
-  }
+static bool write_all(PassContext *pc, Places *p, IrOp *const *old, int n) {
+  IrBuilder out = ir_builder_before(p->f->body->last);
   Bound bound = {0};
-  bool ok = true;
-  for (int i = 0; i < nold && ok; i++) {
+  bool ok = pipeline_place_all(p);
+  for (int i = 0; i < n && ok; i++) {
     if (old[i]->kind != IR_OP_KERNEL) continue;
-    ok = write_kernel(pc, old[i], &p, &bound, &out);
+    ok = write_kernel(pc, old[i], p, &bound, &out);
     if (ok) pass_count(pc, "kernels", 1);
   }
-  bound_finish(&bound, f);
+  bound_finish(&bound, p->f);
+  return ok;
+}
+
+static PassStatus run(PassContext *pc, IrFunc *f) {
+  Places p = {.pc = pc, .f = f};
+  IrOp *first = f->body->first, *ret = f->body->last;
+  int n = 0, nold = 0;
+  for (IrOp *op = first; op != ret; op = op->next) n++;
+  IrOp **old = ARENA_ARRAY(pc->scratch, IrOp *, n + 1);
+  for (IrOp *op = first; op != ret; op = op->next) old[nold++] = op;
+  p.top = ir_builder_before(first);
+  p.top.loc = f->loc;
+  bool ok = write_all(pc, &p, old, nold);
+  pipeline_places_free(&p);
   if (!ok) return PASS_FAILED;
   while (ret->noperands) ir_remove_operand(ret, ret->noperands - 1);
   ir_set_attr(ret, "arg_addrs", NULL);

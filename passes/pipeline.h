@@ -3,6 +3,7 @@
 #define NPU_PASSES_PIPELINE_H
 #include "passes/reach.h"
 #include "passes/sched.h"
+#include "support/ptrmap.h"
 
 #define uthash_malloc(size) mem_alloc(size)
 #define uthash_free(p, size) mem_free(p)
@@ -54,21 +55,18 @@ void prog_affine(IrBuilder *b, IrValue *dst, const IrAffine *a, IrValue *const r
 const char *prog_field(IrBuilder *b, const char *name,
                        int element); /* "coord", 1 -> interned "coord.1" */
 
-/* Where a nest-level value lives: one `tensor` op per place. */
-typedef struct {
-  const IrValue *value;
-  IrValue *tensor;
-} Placed;
+/* Where nest-level values live: one `tensor` op per place. */
 typedef struct {
   PassContext *pc;
   IrFunc *f;
-  Placed *placed;
-  int n;
-  IrBuilder top; /* where tensor ops go */
+  PtrMap *placed; /* value to the tensor op's result */
+  PtrMap *states; /* names of the states that have a place */
+  IrBuilder top;  /* where tensor ops go */
 } Places;
 /* Makes a `tensor` op for every argument, constant, state and kernel result of f; false after a
  * diagnostic. */
 bool pipeline_place_all(Places *p);
+void pipeline_places_free(Places *p);
 /* The place of a nest-level value, through reshapes; NULL when it has none. */
 IrValue *pipeline_place_of(const Places *p, const IrValue *v);
 /* What kernels multiply and read, for the bound in reports. */

@@ -22,36 +22,37 @@ static IrValue *place(Places *p, const IrValue *v, const IrType *type, const cha
                         {"data", data}};
   const IrType *token = ir_type_token(m, "addr");
   IrOp *op = ir_build_typed(&p->top, IR_OP_TENSOR, 0, NULL, 1, &token, data ? 6 : 5, attrs);
-  if (v) p->placed[p->n++] = (Placed){v, ir_result(op, 0)};
+  if (v) ptr_map_put(&p->placed, v, ir_result(op, 0));
   return ir_result(op, 0);
 }
 
 IrValue *pipeline_place_of(const Places *p, const IrValue *v) {
-  v = sched_storage(v);
-  for (int i = 0; i < p->n; i++)
-    if (p->placed[i].value == v) return p->placed[i].tensor;
-  return NULL;
+  return ptr_map_get(p->placed, sched_storage(v));
 }
 
-static bool state_placed(const Places *p, const char *name) {
-  for (int i = 0; i < p->n; i++) {
-    const IrOp *op = p->placed[i].tensor->def;
-    if (!strcmp(ir_get_str(op, "role", ""), "state") && !strcmp(ir_get_str(op, "name", ""), name))
-      return true;
-  }
-  return false;
+void pipeline_places_free(Places *p) {
+  ptr_map_free(&p->placed);
+  ptr_map_free(&p->states);
 }
 
 /* Address of result i of a kernel, which `plan` chose. */
 static bool result_addr(const Places *p, const IrOp *kernel, int i, int64_t *addr) {
-  int64_t addrs[64];
-  if (ir_get_ints(kernel, "addrs", addrs, 64) != kernel->nresults) {
+  const IrAttr *a = ir_attr(kernel, "addrs");
+  bool ok = a && a->kind == IR_ATTR_ARRAY && a->array.n == (size_t)kernel->nresults &&
+            a->array.items[i]->kind == IR_ATTR_INT;
+  if (ok)
+    *addr = a->array.items[i]->i;
+  else
     diag_error(p->pc->diag, kernel->loc, "E-pipeline",
                "a kernel has no addresses: run the pass 'plan' after 'tile'");
-    return false;
-  }
-  *addr = addrs[i];
-  return true;
+  return ok;
+}
+
+static void place_state(Places *p, IrOp *op, const IrValue *v, const IrType *type,
+                        const IrAttr *data) {
+  const char *name = ir_get_str(op, "name", "");
+  IrValue *tensor = place(p, v, type, "state", name, ir_get_int(op, "addr", 0), data);
+  ptr_map_put(&p->states, name, tensor);
 }
 
 /* In the order of the function's results, which is the order in which a program shows them. */
@@ -65,7 +66,7 @@ static bool place_outputs(Places *p) {
     /* An alias has the declared shape, the kernel's result the layout. */
     IrValue *tensor =
         place(p, r == v ? v : NULL, r->type, "output", p->f->result_names[i], addr, NULL);
-    if (r != v) p->placed[p->n++] = (Placed){v, tensor};
+    if (r != v) ptr_map_put(&p->placed, v, tensor);
   }
   return true;
 }
@@ -92,8 +93,7 @@ bool pipeline_place_all(Places *p) {
       if (!attr || attr->data != d) attr = ir_attr_data_of(m, d);
       place(p, r, r->type, "const", r->name, ir_get_int(op, "addr", 0), attr);
     } else if (op->kind == IR_OP_STATE) {
-      place(p, r, r->type, "state", ir_get_str(op, "name", ""), ir_get_int(op, "addr", 0),
-            ir_attr(op, "data"));
+      place_state(p, op, r, r->type, ir_attr(op, "data"));
     } else if (op->kind == IR_OP_KERNEL) {
       for (int i = 0; i < op->nresults; i++) {
         int64_t addr;
@@ -101,9 +101,9 @@ bool pipeline_place_all(Places *p) {
         if (!pipeline_place_of(p, &op->results[i]))
           place(p, &op->results[i], op->results[i].type, "temp", op->results[i].name, addr, NULL);
       }
-    } else if (op->kind == IR_OP_STATE_WRITE && !state_placed(p, ir_get_str(op, "name", ""))) {
-      place(p, NULL, ir_operand(op, 0)->type, "state", ir_get_str(op, "name", ""),
-            ir_get_int(op, "addr", 0), NULL);
+    } else if (op->kind == IR_OP_STATE_WRITE &&
+               !ptr_map_get(p->states, ir_get_str(op, "name", ""))) {
+      place_state(p, op, NULL, ir_operand(op, 0)->type, NULL);
     }
   }
   return true;

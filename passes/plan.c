@@ -4,20 +4,17 @@
  * and dram_bytes on the return. Needs: legalize (every returned or written value is a kernel's own
  * result). */
 #include "passes/sched.h"
+#include "support/ptrmap.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define uthash_malloc(size) mem_alloc(size)
-#define uthash_free(p, size) mem_free(p)
-#include <uthash.h>
-
 enum { ALIGN = 64 };
 
-typedef struct {
-  const IrValue *value; /* kernel result */
-  int64_t addr, bytes;
-  int from, to; /* op positions */
-} Temp;
+/* Memory in use by a temporary, or not in use, from begin to end. */
+typedef struct Range {
+  int64_t begin, end;
+  struct Range *next; /* of those that are freed at the same time */
+} Range;
 
 typedef struct {
   const char *what, *name;
@@ -25,20 +22,16 @@ typedef struct {
   SrcLoc loc;
 } Item;
 
-typedef struct Position {
-  const IrOp *op;
-  int at;
-  UT_hash_handle hh;
-} Position;
-
 typedef struct {
   PassContext *pc;
   IrFunc *f;
-  Position *positions; /* of every op, by op */
-  int64_t top;         /* first address above the fixed tensors */
-  int64_t end;         /* first address above everything */
-  Temp *temps;
-  int ntemps;
+  PtrMap *positions; /* of every op, from 1 */
+  PtrMap *states;    /* the first state op of a name, by name */
+  int64_t top;       /* first address above the fixed tensors */
+  int64_t end;       /* first address above everything */
+  Range *gaps;       /* free memory above top, by address; the last one has no end */
+  int ngaps;
+  Range **read_last; /* temporaries by the position of the last op that reads them */
   Item *items;
   int nitems;
 } Plan;
@@ -53,12 +46,6 @@ static int64_t place_fixed(Plan *p, const char *what, const char *name, int64_t 
 
 static void set_addr(Plan *p, IrOp *op, int64_t addr) {
   ir_set_attr(op, "addr", ir_attr_int(p->pc->module, addr));
-}
-
-static IrOp *state_op(Plan *p, const char *name, const IrOp *before) {
-  for (IrOp *op = p->f->body->first; op != before; op = op->next)
-    if (op->kind == IR_OP_STATE && !strcmp(ir_get_str(op, "name", ""), name)) return op;
-  return NULL;
 }
 
 static const char *constant_name(const IrOp *op) {
@@ -82,52 +69,63 @@ static void place_inputs_constants_states(Plan *p) {
                              op->loc));
     } else if (op->kind == IR_OP_STATE) {
       const char *name = ir_get_str(op, "name", "");
-      IrOp *first = state_op(p, name, op);
+      IrOp *first = ptr_map_get(p->states, name);
       set_addr(p, op,
                first ? ir_get_int(first, "addr", 0)
                      : place_fixed(p, "state", name, ir_type_bytes(op->results[0].type), op->loc));
+      if (!first) ptr_map_put(&p->states, name, op);
     }
   }
 }
 
-/* Numbers the function's ops in their order. */
-static void number_ops(Plan *p, int n) {
-  Position *at = ARENA_ARRAY(p->pc->scratch, Position, n + 1);
-  int i = 0;
-  for (const IrOp *op = p->f->body->first; op; op = op->next, i++) {
-    at[i].op = op;
-    at[i].at = i;
-    HASH_ADD_PTR(p->positions, op, &at[i]);
-  }
+static void number_ops(Plan *p) {
+  uintptr_t at = 0;
+  for (const IrOp *op = p->f->body->first; op; op = op->next)
+    ptr_map_put_int(&p->positions, op, ++at);
 }
 
-static int position_of(const Plan *p, const IrOp *op) {
-  Position *found;
-  HASH_FIND_PTR(p->positions, &op, found);
-  return found ? found->at : 0;
-}
-
-static int last_use(const Plan *p, const IrValue *v) {
-  int last = position_of(p, v->def);
+static uintptr_t last_use(const Plan *p, const IrValue *v) {
+  uintptr_t last = ptr_map_get_int(p->positions, v->def);
   for (const IrUse *u = v->uses; u; u = u->next) {
-    int at = ir_is(u->op, IR_OP_RESHAPE) ? last_use(p, &u->op->results[0]) : position_of(p, u->op);
+    uintptr_t at = ir_is(u->op, IR_OP_RESHAPE) ? last_use(p, &u->op->results[0])
+                                               : ptr_map_get_int(p->positions, u->op);
     if (at > last) last = at;
   }
   return last;
 }
 
-/* Lowest address where the temporary overlaps no other that lives at the same time. */
-static int64_t first_fit(const Plan *p, const Temp *t) {
-  int64_t addr = p->top;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int i = 0; i < p->ntemps; i++) {
-      const Temp *o = &p->temps[i];
-      bool alive = o->from <= t->to && t->from <= o->to;
-      if (alive && addr < o->addr + o->bytes && o->addr < addr + t->bytes)
-        addr = o->addr + o->bytes, moved = true;
-    }
+/* Makes a range free, joined with the gaps beside it. */
+static void give_back(Plan *p, const Range *r) {
+  int low = 0, high = p->ngaps; /* the first gap above r */
+  while (low < high) {
+    int middle = low + (high - low) / 2;
+    if (p->gaps[middle].begin < r->begin)
+      low = middle + 1;
+    else
+      high = middle;
   }
+  bool below = low > 0 && p->gaps[low - 1].end == r->begin, above = p->gaps[low].begin == r->end;
+  if (below && above) {
+    p->gaps[low - 1].end = p->gaps[low].end;
+    memmove(&p->gaps[low], &p->gaps[low + 1], sizeof *p->gaps * (size_t)(--p->ngaps - low));
+  } else if (below) {
+    p->gaps[low - 1].end = r->end;
+  } else if (above) {
+    p->gaps[low].begin = r->begin;
+  } else {
+    memmove(&p->gaps[low + 1], &p->gaps[low], sizeof *p->gaps * (size_t)(p->ngaps++ - low));
+    p->gaps[low] = *r;
+  }
+}
+
+/* Takes the lowest free range of so many bytes. */
+static int64_t first_fit(Plan *p, int64_t bytes) {
+  int i = 0;
+  while (p->gaps[i].end - p->gaps[i].begin < bytes) i++;
+  int64_t addr = p->gaps[i].begin;
+  p->gaps[i].begin += bytes;
+  if (p->gaps[i].begin == p->gaps[i].end)
+    memmove(&p->gaps[i], &p->gaps[i + 1], sizeof *p->gaps * (size_t)(--p->ngaps - i));
   return addr;
 }
 
@@ -152,38 +150,52 @@ static bool fixed_result(Plan *p, const IrValue *v, int64_t *addr) {
     return true;
   }
   const char *name = ir_get_str(u->op, "name", "");
-  IrOp *state = state_op(p, name, NULL);
+  IrOp *state = ptr_map_get(p->states, name);
   *addr = state ? ir_get_int(state, "addr", 0) : place_fixed(p, "state", name, bytes, u->op->loc);
   set_addr(p, u->op, *addr);
   return true;
 }
 
-static void place_results(Plan *p) {
-  IrBlock *b = p->f->body;
-  /* fixed ones first: temporaries lie above them */
-  for (int pass = 0; pass < 2; pass++)
-    for (IrOp *op = b->first; op; op = op->next) {
-      if (op->kind != IR_OP_KERNEL) continue;
-      int64_t addrs[16] = {0};
-      int n = op->nresults < 16 ? op->nresults : 16;
-      if (pass == 1) ir_get_ints(op, "addrs", addrs, 16);
-      for (int r = 0; r < n; r++) {
-        if (pass == 0) {
-          if (!fixed_result(p, &op->results[r], &addrs[r])) addrs[r] = -1;
-        } else if (addrs[r] < 0) {
-          Temp t = {.value = &op->results[r],
-                    .bytes = round_up(ir_type_bytes(op->results[r].type), ALIGN),
-                    .from = position_of(p, op),
-                    .to = last_use(p, &op->results[r])};
-          addrs[r] = t.addr = first_fit(p, &t);
-          if (t.addr + t.bytes > p->end) p->end = t.addr + t.bytes;
-          p->temps[p->ntemps++] = t;
-          p->items[p->nitems++] =
-              (Item){"temporary", op->results[r].name ? op->results[r].name : "", t.bytes, op->loc};
-        }
-      }
-      ir_set_attr(op, "addrs", ir_attr_ints(p->pc->module, addrs, (size_t)n));
+static int64_t place_temporary(Plan *p, const IrValue *v) {
+  int64_t bytes = round_up(ir_type_bytes(v->type), ALIGN), addr = first_fit(p, bytes);
+  uintptr_t last = last_use(p, v);
+  Range *r = ARENA_NEW(p->pc->scratch, Range);
+  *r = (Range){addr, addr + bytes, p->read_last[last]};
+  p->read_last[last] = r;
+  if (addr + bytes > p->end) p->end = addr + bytes;
+  p->items[p->nitems++] = (Item){"temporary", v->name ? v->name : "", bytes, v->def->loc};
+  return addr;
+}
+
+/* The results that have an address of their own: outputs and states. *fixed: 1 + address by value.
+ */
+static void place_fixed_results(Plan *p, PtrMap **fixed) {
+  for (IrOp *op = p->f->body->first; op; op = op->next)
+    for (int r = 0; r < op->nresults && op->kind == IR_OP_KERNEL; r++) {
+      int64_t addr;
+      if (fixed_result(p, &op->results[r], &addr))
+        ptr_map_put_int(fixed, &op->results[r], (uintptr_t)addr + 1);
     }
+}
+
+/* Temporaries lie above what is fixed. What an op reads last is in use while it writes. */
+static void place_results(Plan *p) {
+  PtrMap *fixed = NULL;
+  uintptr_t at = 0, freed = 0;
+  place_fixed_results(p, &fixed);
+  p->gaps[p->ngaps++] = (Range){.begin = p->top, .end = INT64_MAX};
+  for (IrOp *op = p->f->body->first; op; op = op->next, at++) {
+    if (op->kind != IR_OP_KERNEL) continue;
+    for (; freed <= at; freed++)
+      for (const Range *r = p->read_last[freed]; r; r = r->next) give_back(p, r);
+    int64_t *addrs = ARENA_ARRAY(p->pc->scratch, int64_t, op->nresults);
+    for (int r = 0; r < op->nresults; r++) {
+      uintptr_t known = ptr_map_get_int(fixed, &op->results[r]);
+      addrs[r] = known ? (int64_t)(known - 1) : place_temporary(p, &op->results[r]);
+    }
+    ir_set_attr(op, "addrs", ir_attr_ints(p->pc->module, addrs, (size_t)op->nresults));
+  }
+  ptr_map_free(&fixed);
 }
 
 static int by_bytes(const void *a, const void *b) {
@@ -223,12 +235,14 @@ static PassStatus run(PassContext *pc, IrFunc *f) {
   }
   int n = f->body->nargs;
   for (IrOp *op = f->body->first; op; op = op->next) n += op->nresults + 1;
-  p.temps = ARENA_ARRAY(pc->scratch, Temp, n + 1);
+  p.gaps = ARENA_ARRAY(pc->scratch, Range, n + 2);
+  p.read_last = ARENA_ARRAY(pc->scratch, Range *, n + 2);
   p.items = ARENA_ARRAY(pc->scratch, Item, n + 1);
-  number_ops(&p, n);
+  number_ops(&p);
   place_inputs_constants_states(&p);
   place_results(&p);
-  HASH_CLEAR(hh, p.positions);
+  ptr_map_free(&p.positions);
+  ptr_map_free(&p.states);
   ir_set_attr(f->body->last, "dram_bytes", ir_attr_int(pc->module, p.end));
   pass_count(pc, "DRAM bytes", p.end);
   return p.end > pc->machine->dram_bytes ? too_large(&p) : PASS_OK;

@@ -3,6 +3,16 @@
 #include <math.h>
 #include <string.h>
 
+#define uthash_malloc(size) mem_alloc(size)
+#define uthash_free(p, size) mem_free(p)
+#include <uthash.h>
+
+/* The row of a place, by its text. */
+typedef struct {
+  uint32_t row;
+  UT_hash_handle hh;
+} Known;
+
 /* One row per distinct (op, place), in program order; op_of maps instructions to rows. */
 void profile_init(NpurtModel *m) {
   const IsaImage *img = &m->img;
@@ -12,29 +22,26 @@ void profile_init(NpurtModel *m) {
   uint32_t *row = mem_alloc((img->nsrcmap + 1) * sizeof *row);
   m->ops[0] = (NpurtOpProfile){.op = "(no source)", .file = ""};
   m->nops = 1;
-  StrTable *names = str_table_new();
-  const char **key = mem_alloc((img->nsrcmap + 1) * sizeof *key);
+  Known *rows = NULL, *known;
   for (uint32_t i = 0; i < img->nsrcmap; i++) {
     const IsaSrcMap *s = &img->srcmap[i];
-    char *text = arena_printf(m->arena, "%s:%u:%u:%s", s->file ? s->file : "", s->line, s->col,
-                              s->op ? s->op : "");
-    const char *k = str_intern(names, text);
-    size_t r = 1;
-    while (r < m->nops && key[r] != k) r++;
-    if (r == m->nops) {
-      key[m->nops] = k;
-      m->ops[m->nops++] = (NpurtOpProfile){
-          .op = s->op ? s->op : "", .file = s->file ? s->file : "", .line = s->line, .col = s->col};
+    const char *op = s->op ? s->op : "", *file = s->file ? s->file : "";
+    char *text = arena_printf(m->arena, "%s:%u:%u:%s", file, s->line, s->col, op);
+    HASH_FIND_STR(rows, text, known);
+    if (!known) {
+      known = ARENA_NEW(m->arena, Known);
+      known->row = (uint32_t)m->nops;
+      HASH_ADD_KEYPTR(hh, rows, text, strlen(text), known);
+      m->ops[m->nops++] = (NpurtOpProfile){.op = op, .file = file, .line = s->line, .col = s->col};
     }
-    row[i] = (uint32_t)r;
-    m->op_macs[r] += s->macs;
+    row[i] = known->row;
+    m->op_macs[known->row] += s->macs;
   }
+  HASH_CLEAR(hh, rows);
   for (uint32_t pc = 0, at = 0; pc < img->ninsns; pc++) {
     while (at < img->nsrcmap && img->srcmap[at].insn <= pc) at++;
     m->op_of[pc] = at ? row[at - 1] : 0;
   }
-  str_table_free(names);
-  mem_free(key);
   mem_free(row);
 }
 

@@ -30,6 +30,7 @@ typedef struct {
   const char *file;
   FileMap map;
   bool there;
+  StrBuf starts; /* size_t: where every line begins */
 } SourceText;
 
 /* A pipe or a device that a binary names must not be waited for. */
@@ -38,21 +39,31 @@ static bool is_regular(const char *path) {
   return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+static void source_close(SourceText *s) {
+  if (s->there) file_unmap(&s->map);
+  s->there = false;
+  s->starts.len = 0;
+}
+
+static void source_open(SourceText *s, const char *file) {
+  const char *why;
+  source_close(s);
+  s->file = file;
+  s->there = is_regular(file) && file_map(file, &s->map, &why);
+  for (size_t at = 0; s->there && at < s->map.size;) {
+    strbuf_write(&s->starts, &at, sizeof at);
+    const uint8_t *stop = memchr(s->map.data + at, '\n', s->map.size - at);
+    at = stop ? (size_t)(stop - s->map.data) + 1 : s->map.size;
+  }
+}
+
 /* Prints line number `line` of the open source, if it can. */
 static void put_source_line(SourceText *s, const char *file, uint32_t line, StrBuf *out) {
-  const char *why;
-  if (!s->file || strcmp(s->file, file) != 0) {
-    if (s->there) file_unmap(&s->map);
-    s->file = file;
-    s->there = is_regular(file) && file_map(file, &s->map, &why);
-  }
-  if (!s->there) return;
-  const char *p = (const char *)s->map.data, *end = p + s->map.size;
-  for (uint32_t i = 1; p && i < line; i++) {
-    p = memchr(p, '\n', (size_t)(end - p));
-    if (p) p++;
-  }
-  if (!p || p == end) return;
+  if (!s->file || strcmp(s->file, file) != 0) source_open(s, file);
+  if (!line || line > s->starts.len / sizeof(size_t)) return;
+  size_t at;
+  memcpy(&at, s->starts.data + (line - 1) * sizeof at, sizeof at);
+  const char *p = (const char *)s->map.data + at, *end = (const char *)s->map.data + s->map.size;
   const char *stop = memchr(p, '\n', (size_t)(end - p));
   while (p < end && (*p == ' ' || *p == '\t')) p++;
   if (stop && stop < p) return;
@@ -81,7 +92,8 @@ static void disassemble(const IsaImage *img, StrBuf *out) {
       strbuf_printf(out, "; %s", why);
     strbuf_putc(out, '\n');
   }
-  if (source.there) file_unmap(&source.map);
+  source_close(&source);
+  strbuf_free(&source.starts);
 }
 
 /* ---- -h, -i, -m ---- */

@@ -7,6 +7,10 @@
 #include "backend/npu/emit_internal.h"
 #include <string.h>
 
+#define uthash_malloc(size) mem_alloc(size)
+#define uthash_free(p, size) mem_free(p)
+#include <uthash.h>
+
 enum { SCRATCH = ISA_REGS - 1 };
 
 void emit_fail(Emitter *e, SrcLoc loc, const char *fmt, ...) {
@@ -209,6 +213,12 @@ static void emit_if(Emitter *e, const IrOp *op) {
   emit_fail(e, op->loc, "unknown condition '%s': eq, ne, lt or ge", cond);
 }
 
+/* A vector program of the image, by its micro-operations. */
+typedef struct KnownVprog {
+  uint32_t index;
+  UT_hash_handle hh;
+} KnownVprog;
+
 static void emit_vprog(Emitter *e, const IrOp *op) {
   IsaImage *img = e->img;
   IsaVprog vp;
@@ -217,27 +227,43 @@ static void emit_vprog(Emitter *e, const IrOp *op) {
     emit_fail(e, op->loc, "vector program: %s", why);
     return;
   }
-  uint32_t i = 0;
-  while (i < img->nvprogs &&
-         (img->vprogs[i].n != vp.n ||
-          memcmp(img->vprogs[i].ops, vp.ops, sizeof *vp.ops * (size_t)vp.n) != 0))
-    i++;
-  if (i == img->nvprogs) img->vprogs[img->nvprogs++] = vp;
+  KnownVprog *known = NULL;
+  size_t bytes = sizeof *vp.ops * (size_t)vp.n;
+  HASH_FIND(hh, e->known, vp.ops, bytes, known);
+  if (!known) {
+    known = ARENA_NEW(img->arena, KnownVprog);
+    known->index = img->nvprogs;
+    img->vprogs[img->nvprogs++] = vp;
+    HASH_ADD_KEYPTR(hh, e->known, img->vprogs[known->index].ops, bytes, known);
+  }
+  uint32_t i = known->index;
   if (i > UINT16_MAX) emit_fail(e, op->loc, "more vector programs than an instruction can name");
   e->vprogs[e->nvprogs].value = ir_result(op, 0);
   e->vprogs[e->nvprogs++].index = (uint16_t)i;
 }
 
+/* A label taken, and how many sections asked for it. */
+typedef struct Label {
+  const char *name;
+  int asked;
+  UT_hash_handle hh;
+} Label;
+
 /* The section's name, numbered from the second of that name on. */
 static const char *label_of(Emitter *e, const char *name) {
-  int same = 0;
-  size_t len = strlen(name);
-  for (uint32_t i = 0; i < e->img->nsymbols; i++) {
-    const char *other = e->img->symbols[i].name;
-    if (!strncmp(other, name, len) && (!other[len] || other[len] == '.')) same++;
+  Arena *arena = e->img->arena;
+  Label *first = NULL, *taken = NULL;
+  const char *text = name;
+  HASH_FIND_STR(e->labels, name, first);
+  for (taken = first; taken;) {
+    text = arena_printf(arena, "%s.%d", name, ++first->asked);
+    HASH_FIND_STR(e->labels, text, taken);
   }
-  return same ? arena_printf(e->img->arena, "%s.%d", name, same + 1)
-              : arena_strdup(e->img->arena, name);
+  Label *l = ARENA_NEW(arena, Label);
+  l->name = arena_strdup(arena, text);
+  l->asked = 1;
+  HASH_ADD_KEYPTR(hh, e->labels, l->name, strlen(l->name), l);
+  return l->name;
 }
 
 static void emit_section(Emitter *e, const IrOp *op) {
@@ -327,6 +353,8 @@ bool npu_emit(const IrFunc *f, const MachineDesc *machine, IsaImage *out, DiagEn
   put(&e, (IsaInsn){.kind = INSN_HALT});
   if (!e.failed) encode_all(&e);
   mem_free(e.code);
+  HASH_CLEAR(hh, e.labels);
+  HASH_CLEAR(hh, e.known);
   if (e.failed) isa_image_free(out);
   return !e.failed;
 }

@@ -15,6 +15,8 @@ typedef struct {
     uint16_t index;
   } * vprogs; /* of every vprog op so far, its number in the image */
   uint32_t nvprogs;
+  struct KnownVprog *known; /* uthash */
+  struct Label *labels;     /* uthash */
   bool failed;
 } Emitter;
 
