@@ -19,13 +19,6 @@
 
 /* ---- one kernel ---- */
 
-static IsaEngine load_queue(const KernelInfo *ki, int operand, const Block *b) {
-  bool is_list;
-  if (b->gather >= 0) return ENGINE_LD1;
-  if (sched_in_gather(ki, operand, &is_list)) return ENGINE_LD0;
-  return operand & 1 ? ENGINE_LD1 : ENGINE_LD0;
-}
-
 static void make_home(Writer *w, IrBuilder *b, int store, const char *space, int64_t bytes,
                       int slots) {
   Home *h = &w->home[store];
@@ -61,7 +54,7 @@ static bool operand_home(Writer *w, IrBuilder *b, int i, const Places *places, c
   if (!sched_operand_block(ki, &w->s, i, &h->block, why)) return false;
   make_home(w, b, i, "spm", h->block.bytes, sched_operand_slots(ki, &w->s, i));
   if (!ir_kernel_pad(ki->op, i, &pad)) pad = 0;
-  h->dma = load_queue(ki, i, &h->block);
+  h->dma = sched_load_queue(ki, i);
   if (h->block.gather >= 0) ki->store[h->block.gather].readers |= 1u << ENGINE_LD1;
   return dma_home(w, b, i, pad, pipeline_place_of(places, ir_operand(ki->op, i)), why);
 }

@@ -243,6 +243,8 @@ int sched_operand_slots(const KernelInfo *ki, const Schedule *s, int operand);
 /* Grid loops around a result's block (those over parallel dimensions), and its copies. */
 int sched_par_depth(const KernelInfo *ki, const Schedule *s);
 int sched_result_slots(const KernelInfo *ki, const Schedule *s);
+/* The queue that loads an operand. */
+IsaEngine sched_load_queue(const KernelInfo *ki, int operand);
 /* Is the operand gathered, or the list of a gather? */
 bool sched_in_gather(const KernelInfo *ki, int operand, bool *is_list);
 

@@ -106,6 +106,15 @@ int sched_operand_slots(const KernelInfo *ki, const Schedule *s, int operand) {
   return sched_depth(ki, s, sched_operand_dims(ki, operand)) > 0 ? s->slots : 1;
 }
 
+IsaEngine sched_load_queue(const KernelInfo *ki, int operand) {
+  const IrMap *map = ir_kernel_in_map(ki->op, operand);
+  bool is_list;
+  for (int a = 0; a < map->rank; a++)
+    if (map->axis[a].index >= 0) return ENGINE_LD1;
+  if (sched_in_gather(ki, operand, &is_list)) return ENGINE_LD0;
+  return operand & 1 ? ENGINE_LD1 : ENGINE_LD0;
+}
+
 int sched_par_depth(const KernelInfo *ki, const Schedule *s) {
   int n = 0;
   while (n < s->norder && !(ki->red >> s->order[n] & 1)) n++;
@@ -137,7 +146,10 @@ typedef struct {
   const Schedule *s;
   const MachineDesc *m;
   Predicted *p;
-  double first_load, last_store, ld[2];
+  double first_load, last_store, ld[ENGINE_COUNT];
+  /* What one slot makes wait for each other: a step's lists, then what they gather, which is
+   * computed on before its slot is filled again, while the next lists arrive. */
+  double lists, list_waits, gathers, waits;
   double turning; /* cycles the operand or result takes whose slots come round most slowly */
   double step_mxu, step_vpu; /* one grid step's compute */
   int vector_regs; /* the most a vector step holds: counters and bounds around it, four more */
@@ -158,6 +170,21 @@ static bool typical_desc(const Pricing *pr, const Block *b, DType dtype, IsaDesc
   return true;
 }
 
+/* A part of a gather: all of its kind follow one another in their queue, and their latencies
+ * overlap. False for any other operand. */
+static bool price_one_slot(Pricing *pr, int operand, double cycles, double latency) {
+  bool is_list;
+  if (!sched_in_gather(pr->ki, operand, &is_list)) return false;
+  if (sched_load_queue(pr->ki, operand) == ENGINE_LD1) {
+    pr->gathers += cycles;
+    pr->waits = fmax(pr->waits, latency);
+  } else {
+    pr->lists += cycles;
+    pr->list_waits = fmax(pr->list_waits, latency);
+  }
+  return true;
+}
+
 static bool price_operands(Pricing *pr) {
   for (int i = 0; i < pr->ki->k.nin; i++) {
     Block b;
@@ -171,13 +198,13 @@ static bool price_operands(Pricing *pr) {
            part = coverage(pr->ki, pr->s, dims);
     double dram = dram_cycles(pr, c.dram_read), cycles = fmax(c.cycles, dram);
     pr->p->dram += dram * times * part;
-    pr->ld[i & 1] += cycles * times * part;
+    pr->ld[sched_load_queue(pr->ki, i)] += cycles * times * part;
+    if (!price_one_slot(pr, i, cycles * times * part, c.latency * times)) pr->first_load += cycles;
     pr->turning = fmax(pr->turning, (cycles + c.latency) * times);
-    pr->first_load += cycles;
     pr->p->seq += times * (8 + 4 * b.rank);
     pr->p->spm_bytes += round_up(b.bytes, 64) * sched_operand_slots(pr->ki, pr->s, i);
   }
-  pr->first_load += machine_dram_latency_cycles(pr->m);
+  if (pr->gathers == 0) pr->first_load += machine_dram_latency_cycles(pr->m);
   return true;
 }
 
@@ -310,6 +337,12 @@ static int count_regs(const Pricing *pr) {
   return held + (most > pr->vector_regs ? most : pr->vector_regs);
 }
 
+/* The steps of a gather one after the other, the first one's loads among them. Results of the step
+ * before leave while it gathers, and share DRAM with it. */
+static double one_slot(const Pricing *pr, double moving, double compute) {
+  return fmax(moving, pr->gathers) + pr->waits + fmax(compute, pr->lists + pr->list_waits);
+}
+
 bool sched_predict(const KernelInfo *ki, const Schedule *s, const MachineDesc *m, Predicted *out,
                    const char **why) {
   Pricing pr = {.ki = ki, .s = s, .m = m, .p = out, .why = why};
@@ -321,7 +354,7 @@ bool sched_predict(const KernelInfo *ki, const Schedule *s, const MachineDesc *m
   out->regs = count_regs(&pr);
   *why = "more scalar registers than the sequencer has";
   if (out->regs > ISA_REGS - 1) return false; /* the backend keeps one */
-  out->ld = fmax(pr.ld[0], pr.ld[1]);
+  out->ld = fmax(pr.ld[ENGINE_LD0], pr.ld[ENGINE_LD1]);
   out->fill = pr.first_load + pr.last_store;
   double moving = fmax(out->dram, fmax(out->ld, out->st));
   if (s->slots > 1) {
@@ -330,9 +363,12 @@ bool sched_predict(const KernelInfo *ki, const Schedule *s, const MachineDesc *m
     double compute = fmax(fmax(out->mxw, out->mxm), out->vpu),
            turning = (pr.turning + compute) / s->slots,
            busiest = fmax(fmax(moving, compute), fmax(turning, out->seq));
+    if (pr.gathers > 0) busiest = fmax(busiest, one_slot(&pr, moving, compute));
     out->total = busiest + out->fill + pr.step_vpu + (busiest > out->mxm ? pr.step_mxu : 0);
   } else {
     double serial = fmax(moving, pr.turning) + out->mxw + out->mxm + out->vpu;
+    if (pr.gathers > 0)
+      serial = fmax(serial, one_slot(&pr, moving, out->mxw + out->mxm + out->vpu));
     out->total = fmax(serial, out->seq) + out->fill;
   }
   return true;

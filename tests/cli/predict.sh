@@ -34,7 +34,36 @@ EOM
 cat >short.mdl <<'EOM'
 model m(x: f32[6, 9, 5], i: s32[2, 3]) -> (y: f32[6, 9, 2, 3]) { return gather(x, i, axis = 2) }
 EOM
-for model in scattered border; do
+# What is gathered has one slot: its list comes first, and it is computed on before the next.
+cat >embed.mdl <<'EOM'
+model m(i: s32[512]) -> (y: f32[512, 256]) {
+  weight t: f32[3000, 256] = normal()
+  return embed(i, t)
+}
+EOM
+cat >positions.mdl <<'EOM'
+model m(i: s32[8, 128], p: f32[128, 512]) -> (y: f32[8, 128, 512]) {
+  weight t: f32[3000, 512] = normal()
+  return embed(i, t) + p
+}
+EOM
+cat >two_tables.mdl <<'EOM'
+model m(i: s32[2048], j: s32[2048]) -> (y: f32[2048, 128]) {
+  weight t: f32[500, 128] = normal()
+  weight u: f32[500, 128] = normal()
+  return gelu(embed(i, t) + embed(j, u))
+}
+EOM
+cat >bag.mdl <<'EOM'
+model m(i: s32[4096]) -> (y: f32[256]) {
+  weight t: f32[3000, 256] = normal()
+  return sum(embed(i, t), axis = 0)
+}
+EOM
+cat >slices.mdl <<'EOM'
+model m(x: f32[64, 2000], i: s32[700]) -> (y: f32[64, 700]) { return gather(x, i, axis = 1) }
+EOM
+for model in scattered border embed positions two_tables bag slices; do
   for machine in edge cloud; do predicts $model.mdl $machine; done
 done
 predicts short.mdl cloud
