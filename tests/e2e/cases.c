@@ -385,6 +385,15 @@ const Case e2e_cases[] = {
      .oracle = oracle_accumulate,
      .flags = CASE_TWICE},
 
+    {.name =
+         "state-turned", /* the kernel that makes the state's value reads others of its old ones */
+     .in = "x: f32[A, A]",
+     .out = "y: f32",
+     .body = "state s: f32[A, A]; s = s' * 0.5 + x; return s * 2",
+     .shapes = {"A=1", "A=3", "A=67"},
+     .oracle = oracle_turn,
+     .flags = CASE_TWICE},
+
     {.name = "state-two",
      .in = "x: f32[A, B]",
      .out = "y: f32[A, B], z: f32[A, B]",
@@ -414,6 +423,15 @@ const Case e2e_cases[] = {
      .weights = "w1=11,3,3,3 b1=11 w2=11,11,3,3 b2=11 w3=17,11,3,3 b3=17 w4=10,17*S/8*S/8 b4=10",
      .shapes = {"N=1 S=16", "N=2 S=24"},
      .flags = CASE_STATIC},
+    /* values read twice in two ways; borders before borders */
+    {.name = "net-twice",
+     .in = "a: f32[N, N], x: f32[1, 2, N, N]",
+     .out = "y: f32[N, N], z: f32[1, 3, M, M]",
+     .body = "s = a @ a\n"
+             "p = pad(x, [[0, 0], [0, 0], [1, 1], [1, 1]], value = 5)\n"
+             "return s + s', conv2d(p, weight(\"w\"), pad = 1)",
+     .weights = "w=3,2,3,3",
+     .shapes = {"N=4 M=6", "N=37 M=39"}},
     /* contractions whose factors do not read as zero past their end */
     {.name = "net-borders",
      .in = "a: s8[M, 40], b: s8[40, 7], c: s8[M, K]",

@@ -347,3 +347,15 @@ void oracle_accumulate(OracleCall *c) {
     ora_set(y, i, x->v[i] + v, fabs(x->v[i]) + mag);
   }
 }
+
+/* Twice a state that is turned and halved before its input is added. */
+void oracle_turn(OracleCall *c) {
+  const Ora *x = ora_in(c, "x"), *old = c->before ? &c->before->out[0] : NULL;
+  Ora *y = ora_out(c, 2, x->shape);
+  int64_t n = x->shape[0];
+  for (int64_t i = 0; i < n * n; i++) {
+    int64_t turned = i % n * n + i / n;
+    double v = old ? old->v[turned] : 0, mag = old ? old->mag[turned] : 0;
+    ora_set(y, i, 2 * x->v[i] + 0.5 * v, 2 * fabs(x->v[i]) + 0.5 * mag);
+  }
+}

@@ -42,7 +42,7 @@ OracleFn oracle_max_pool, oracle_avg_pool, oracle_avg_pool_count, oracle_global_
 OracleFn oracle_sum, oracle_mean, oracle_reduce_max, oracle_reduce_min, oracle_argmax, oracle_nan,
     oracle_softmax, oracle_batch_norm, oracle_layer_norm, oracle_rms_norm;
 OracleFn oracle_copy, oracle_transpose, oracle_concat, oracle_split, oracle_slice, oracle_pad,
-    oracle_broadcast, oracle_gather, oracle_embed, oracle_update, oracle_accumulate;
+    oracle_broadcast, oracle_gather, oracle_embed, oracle_update, oracle_accumulate, oracle_turn;
 
 /* For oracle_unary and oracle_binary. ora_eq compares whole parts. */
 double ora_neg(double), ora_relu(double), ora_relu6(double), ora_sigmoid(double), ora_gelu(double),

@@ -29,6 +29,7 @@ GenValue *gen_pick(Gen *g, DType t, int lo, int hi, bool exact) {
   int fit[GEN_VALUES], n = 0;
   for (int i = 0; i < g->n; i++) {
     const GenValue *v = &g->v[i];
+    if (v->special) continue;
     if (v->dtype == t && v->rank >= lo && v->rank <= hi && (v->exact || !exact)) fit[n++] = i;
   }
   if (!n) return NULL;
@@ -94,6 +95,16 @@ GenValue *gen_input(Gen *g, DType t, int rank, const int64_t *shape) {
   snprintf(v->name, sizeof v->name, "x%d", g->n - 1);
   strbuf_printf(&g->inputs, "%s%s: ", g->inputs.len ? ", " : "", v->name);
   put_type(&g->inputs, t, rank, shape);
+  return v;
+}
+
+GenValue *gen_special_input(Gen *g, int64_t length) {
+  GenValue *v = value_new(g, DT_F32, 1, &length, 1, true);
+  if (!v) return NULL;
+  snprintf(v->name, sizeof v->name, "z%d", g->n - 1);
+  v->special = v->used = true;
+  strbuf_printf(&g->inputs, "%s%s: f32[%lld]", g->inputs.len ? ", " : "", v->name,
+                (long long)length);
   return v;
 }
 

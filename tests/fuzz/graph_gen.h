@@ -16,6 +16,8 @@ typedef struct {
   double mag; /* about how large elements are; kept small so that bounds mean something */
   bool exact; /* no float sum in its past: the same bits whatever the order of additions */
   bool used;
+  bool
+      special; /* an input of zeros of both signs, infinities, NaN: read by what tames them alone */
 } GenValue;
 
 typedef struct {
@@ -29,8 +31,8 @@ typedef struct {
   int out[4]; /* values returned */
 } Gen;
 
-/* Writes a model of about `size` operators. Inputs named i<number>_<limit> are indices below limit.
- */
+/* Writes a model of about `size` operators. Inputs named i<number>_<limit> are indices below limit,
+ * those named z<number> special values. */
 void gen_model(Gen *g, uint64_t seed, int size);
 void gen_free(Gen *g);
 
@@ -50,6 +52,8 @@ const char *gen_weight(Gen *g, int rank, const int64_t *shape, double std, char 
 const char *gen_positive_weight(Gen *g, int rank, const int64_t *shape, char name[24]);
 /* A new index input of the given length, values below limit. */
 GenValue *gen_index_input(Gen *g, int64_t length, int64_t limit);
+/* A new input of special values, named z<number>. */
+GenValue *gen_special_input(Gen *g, int64_t length);
 /* A new input. */
 GenValue *gen_input(Gen *g, DType t, int rank, const int64_t *shape);
 int64_t gen_dim(Gen *g); /* mostly small, sometimes a prime past a tile */

@@ -65,7 +65,7 @@ bool gen_make_step(Gen *g) {
 static bool partner(Gen *g, const GenValue *x, char name[24], double *mag, bool *exact) {
   for (int tries = 0; tries < 4; tries++) {
     GenValue *b = &g->v[gen_range(g, 0, g->n - 1)];
-    if (b == x || b->dtype != x->dtype || b->rank != x->rank ||
+    if (b == x || b->special || b->dtype != x->dtype || b->rank != x->rank ||
         memcmp(b->shape, x->shape, sizeof(int64_t) * (size_t)x->rank))
       continue;
     b->used = true;
@@ -240,7 +240,7 @@ bool gen_make_concat(Gen *g) {
   GenValue *y = x;
   for (int tries = 0; tries < 6; tries++) {
     GenValue *c = &g->v[gen_range(g, 0, g->n - 1)];
-    if (c->dtype != x->dtype || c->rank != x->rank) continue;
+    if (c->special || c->dtype != x->dtype || c->rank != x->rank) continue;
     bool fits = true;
     for (int i = 0; i < x->rank; i++) fits = fits && (i == axis || c->shape[i] == x->shape[i]);
     if (fits) y = c;
@@ -386,4 +386,119 @@ bool gen_make_update(Gen *g) {
   gen_weight(g, a.rank, shape, 1, w);
   return gen_emit(g, DT_F32, a.rank, a.shape, a.mag + 1, a.exact, "update(%s, %s, begin = [%s])",
                   a.name, w, list);
+}
+
+/* ---- values read twice, zeros and what is no number ---- */
+
+/* "[0, 1, 3, 2]": the last two axes exchanged. */
+static void put_turn(char *list, size_t size, int rank) {
+  snprintf(list, size, "[");
+  for (int i = 0; i < rank; i++) {
+    int axis = i < rank - 2 ? i : 2 * rank - 3 - i;
+    snprintf(list + strlen(list), size - strlen(list), "%s%d", i ? ", " : "", axis);
+  }
+  snprintf(list + strlen(list), size - strlen(list), "]");
+}
+
+/* A value whose last two axes are equal; of one that has them not, its product with itself. */
+static GenValue *square(Gen *g) {
+  GenValue *x = gen_pick(g, DT_F32, 2, 4, false);
+  if (!x || x->shape[x->rank - 1] == x->shape[x->rank - 2]) return x;
+  int64_t shape[GEN_RANK], k = x->shape[x->rank - 1], m = x->shape[x->rank - 2];
+  memcpy(shape, x->shape, sizeof shape);
+  shape[x->rank - 1] = m;
+  if (gen_elements(x->rank, shape) * k > GEN_WORK) return NULL;
+  return gen_emit(g, DT_F32, x->rank, shape, x->mag * x->mag, false, "%s @ %s' * %.4f", x->name,
+                  x->name, 1.0 / (double)k);
+}
+
+/* v and v turned, or v twice as factors: two reads through different maps. */
+bool gen_make_turned(Gen *g) {
+  GenValue *x = square(g);
+  if (!x) return false;
+  GenValue a = *x;
+  x->used = true;
+  char turn[48];
+  put_turn(turn, sizeof turn, a.rank);
+  switch (gen_range(g, 0, 2)) {
+  case 0:
+    return gen_emit(g, DT_F32, a.rank, a.shape, a.mag * 2, a.exact, "%s + transpose(%s, %s)",
+                    a.name, a.name, turn);
+  case 1:
+    return gen_emit(g, DT_F32, a.rank, a.shape, a.mag, a.exact, "max(transpose(%s, %s), %s)",
+                    a.name, turn, a.name);
+  default:
+    if (gen_elements(a.rank, a.shape) * a.shape[a.rank - 1] > GEN_WORK) return false;
+    return gen_emit(g, DT_F32, a.rank, a.shape, a.mag * a.mag, false, "%s @ %s * %.4f", a.name,
+                    a.name, 1.0 / (double)a.shape[a.rank - 1]);
+  }
+}
+
+/* The new state is made from other elements of the old one. */
+bool gen_make_turned_state(Gen *g) {
+  if (g->nstates == 2) return false;
+  GenValue *x = square(g);
+  if (!x) return false;
+  GenValue a = *x;
+  x->used = true;
+  char turn[48], type[64] = "f32[";
+  put_turn(turn, sizeof turn, a.rank);
+  for (int i = 0; i < a.rank; i++)
+    snprintf(type + strlen(type), sizeof type - strlen(type), "%s%lld", i ? ", " : "",
+             (long long)a.shape[i]);
+  int s = g->nstates++;
+  strbuf_printf(&g->body, "  state s%d: %s]\n  s%d = transpose(s%d, %s) * 0.5 + %s\n", s, type, s,
+                s, turn, a.name);
+  return gen_emit(g, DT_F32, a.rank, a.shape, a.mag * 2, a.exact, "s%d * 1", s);
+}
+
+/* A border of some value inside the border of a convolution. */
+bool gen_make_padded_conv(Gen *g) {
+  GenValue *x = gen_pick(g, DT_F32, 4, 4, false);
+  if (!x) return false;
+  GenValue a = *x;
+  int64_t w[] = {gen_range(g, 1, 5), a.shape[1], 3, 3};
+  int64_t shape[] = {a.shape[0], w[0], a.shape[2] + 2, a.shape[3] + 2};
+  if (gen_elements(4, shape) > GEN_ELEMENTS || gen_elements(4, shape) * w[1] * 9 > GEN_WORK)
+    return false;
+  char name[24];
+  gen_weight(g, 4, w, 1 / sqrt((double)w[1] * 9), name);
+  static const char *const values[] = {"5", "-0.5", "0", "-0.0"};
+  return gen_emit(g, DT_F32, 4, shape, a.mag + 2, false,
+                  "conv2d(pad(%s, [[0, 0], [0, 0], [1, 1], [1, 1]], value = %s), %s, pad = 1)",
+                  a.name, values[gen_range(g, 0, 3)], name);
+}
+
+/* Zeros of both signs through what must keep them, or must not; their signs come out as numbers. */
+bool gen_make_zeros(Gen *g) {
+  static const char *const ops[] = {"%s + 0",    "0 + %s",        "%s - (-0.0)",  "%s - 0",
+                                    "%s + -0.0", "max(%s, -0.0)", "min(0.0, %s)", "%s * 1"};
+  GenValue *x = gen_pick(g, DT_F32, 1, GEN_RANK, true);
+  if (!x) return false;
+  GenValue a = *x;
+  GenValue *z = gen_emit(g, DT_F32, a.rank, a.shape, a.mag, true, "relu(%s) * -1", a.name);
+  if (!z) return false;
+  z->used = true;
+  char text[64];
+  const char *op = ops[gen_range(g, 0, (int64_t)NPU_COUNTOF(ops) - 1)], *at = strstr(op, "%s");
+  snprintf(text, sizeof text, "%.*s%s%s", (int)(at - op), op, z->name, at + 2);
+  return gen_emit(g, DT_F32, a.rank, a.shape, 1, true, "where(1 / (%s) < 0, -0.5, 0.75)", text);
+}
+
+/* Arithmetic and powers of special values, tamed. */
+bool gen_make_special(Gen *g) {
+  static const char *const ops[] = {
+      "pow(%s, %s)", "pow(%s, 0.5) + %s * 0", "max(%s, %s)", "min(%s, %s)", "%s - %s",
+      "%s / %s",     "pow(%s, -3) * %s"};
+  int64_t n = gen_range(g, 12, 120);
+  GenValue *a = gen_special_input(g, n), *b = a ? gen_special_input(g, n) : NULL;
+  if (!b) return false;
+  const char *op = ops[gen_range(g, 0, (int64_t)NPU_COUNTOF(ops) - 1)], *first = strstr(op, "%s"),
+             *second = strstr(first + 2, "%s");
+  int k = g->n;
+  strbuf_printf(&g->body, "  q%d = %.*s%s%.*s%s%s\n", k, (int)(first - op), op, a->name,
+                (int)(second - first - 2), first + 2, b->name, second + 2);
+  return gen_emit(g, DT_F32, 1, &n, 4, true,
+                  "where(q%d == q%d, clip(q%d, -4, 4) + where(1 / q%d < 0, 0.5, 0.25), 0.125)", k,
+                  k, k, k);
 }

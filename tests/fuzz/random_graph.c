@@ -47,6 +47,14 @@ static void fill(void *user, int run, const DiffTensor *t) {
   const char *limit = t->name[0] == 'i' ? strchr(t->name, '_') : NULL;
   int64_t lo = t->dtype == DT_S8 ? -128 : -1000, hi = t->dtype == DT_S8 ? 127 : 1000;
   if (limit) lo = 0, hi = strtoll(limit + 1, NULL, 10) - 1;
+  static const float special[] = {0.0f, -0.0f, 1,    -1,     INFINITY, -INFINITY, NAN, 0.5f,
+                                  2,    -3,    1.5f, 1e-30f, -1e30f,   65,        -66};
+  if (t->name[0] == 'z') {
+    for (size_t i = 0; i < t->n; i++)
+      dtype_set(t->dtype, t->data, i,
+                (double)special[rng_range(&rng, 0, (int64_t)NPU_COUNTOF(special) - 1)]);
+    return;
+  }
   for (size_t i = 0; i < t->n; i++)
     dtype_set(t->dtype, t->data, i,
               dtype_is_float(t->dtype) ? rng_normal(&rng) : (double)rng_range(&rng, lo, hi));
