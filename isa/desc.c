@@ -26,11 +26,25 @@ static const struct {
   {name, kinds, ISA_FIELD_##e, count, sizeof(type), (type)-1 < (type)1, doc},
 #include "isa/descfields.def"
 #undef FIELD
+};
+
+/* Places the rows ask for: one per kind of descriptor but vector ones, and those. */
+enum {
+#define FIELD(e, name, kinds, type, count, doc)                                                    \
+  +!!((kinds)&KIND_D) + !!((kinds)&KIND_W) + !!((kinds)&KIND_M)
+  PLACES = 0
+#include "isa/descfields.def"
+#undef FIELD
+#define FIELD(e, name, kinds, type, count, doc) +!!((kinds)&KIND_V)
+  ,
+  VECTOR_PLACES = 0
+#include "isa/descfields.def"
+#undef FIELD
+};
 #undef D
 #undef W
 #undef M
 #undef V
-};
 
 /* Where a field lives, per kind; the record's layout is the struct. */
 static uint16_t row_offset(unsigned row, IsaDescKind kind) {
@@ -58,6 +72,8 @@ static uint16_t row_offset(unsigned row, IsaDescKind kind) {
                                       {ISA_FIELD_ACC, offsetof(IsaDesc, rows.acc)},
                                       {ISA_FIELD_ASTRIDE, offsetof(IsaDesc, rows.astride)},
                                       {ISA_FIELDS, 0}};
+  _Static_assert(NPU_COUNTOF(dma) + NPU_COUNTOF(plane) + NPU_COUNTOF(mrows) - 3 == PLACES,
+                 "a field of descfields.def has no place above");
   const uint16_t(*t)[2] = kind == DESC_DMA ? dma : kind == DESC_PLANE ? plane : mrows;
   for (; (*t)[0] != ISA_FIELDS; t++)
     if ((*t)[0] == rows[row].first) return (*t)[1];
@@ -65,6 +81,7 @@ static uint16_t row_offset(unsigned row, IsaDescKind kind) {
 }
 
 static uint16_t vector_offset(unsigned first, unsigned element) {
+  _Static_assert(VECTOR_PLACES == 3, "a field of vector descriptors has no place below");
   size_t s = sizeof(((IsaDesc *)0)->vec.stream[0]);
   if (first == ISA_FIELD_BASE)
     return (uint16_t)(offsetof(IsaDesc, vec.stream[0].base) + s * element);
