@@ -68,21 +68,31 @@ static bool check_operands(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands
   return ok;
 }
 
-/* Passes may leave notes under names of their own, but a note one letter from a declared name is a
- * slip. */
-static bool check_unknown(IrModule *m, IrOpKind kind, SrcLoc loc, const char *name) {
+/* An attribute is one of the signature, `layout`, which stands on any op, or a note, whose name has
+ * a dot in it: nobody declared it, and it cannot be a slip of a declared name. */
+static bool check_declared(IrModule *m, IrOpKind kind, SrcLoc loc, const char *name) {
   const IrParam *p;
-  const char *near = NULL;
   int n = ir_op_params(kind, &p);
+  size_t nnames = 0;
+  if (strchr(name, '.') || !strcmp(name, "layout")) return true;
+  const char **names = mem_alloc(sizeof *names * (size_t)(n + 1));
+  bool found = false;
   for (int i = 0; i < n; i++) {
     if (p[i].is_operand) continue;
-    if (!strcmp(p[i].name, name)) return true;
-    if (strlen(name) > 2 && str_distance(p[i].name, name) == 1) near = p[i].name;
+    names[nnames++] = p[i].name;
+    found = found || !strcmp(p[i].name, name);
   }
+  const char *near = found ? NULL : str_nearest(name, names, nnames);
+  mem_free(names);
   if (near)
-    diag_error(m->diag, loc, "E-attr", "`%s` has no attribute `%s`; did you mean `%s`?",
+    diag_error(m->diag, loc, "E-attr", "`%s` has no attribute `%.60s`; did you mean `%s`?",
                ir_op_info(kind)->name, name, near);
-  return !near;
+  else if (!found)
+    diag_error(m->diag, loc, "E-attr",
+               "`%s` has no attribute `%.60s`; a note of your own has a dot in its name, such as "
+               "`my.%.60s`",
+               ir_op_info(kind)->name, name, name);
+  return found;
 }
 
 bool signature_check(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands,
@@ -90,7 +100,7 @@ bool signature_check(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands,
   const IrParam *p;
   int n = ir_op_params(kind, &p);
   bool ok = check_operands(m, kind, loc, noperands);
-  for (int i = 0; i < nattrs; i++) ok &= check_unknown(m, kind, loc, attrs[i].name);
+  for (int i = 0; i < nattrs; i++) ok &= check_declared(m, kind, loc, attrs[i].name);
   for (int i = 0; i < n; i++) {
     if (p[i].is_operand) continue;
     const IrAttr *a = attrs_find(attrs, nattrs, p[i].name);

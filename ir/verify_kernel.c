@@ -217,9 +217,46 @@ static void check_yield(Verifier *v, const IrOp *kernel, const IrKernel *k) {
   }
 }
 
+/* A list with one entry, at least `least`, for every item. */
+static bool check_entries(Verifier *v, const IrOp *op, const char *name, int items,
+                          const char *each, int64_t least) {
+  const IrAttr *a = ir_attr(op, name);
+  if (!a) return true;
+  size_t n = a->kind == IR_ATTR_ARRAY ? a->array.n : 1;
+  if (n != (size_t)items)
+    return verify_fail(v, op, "E-kernel", "%s must hold one number per %s (%d), not %zu", name,
+                       each, items, n);
+  for (size_t i = 0; i < n; i++) {
+    int64_t x = a->kind == IR_ATTR_ARRAY ? a->array.items[i]->i : a->i;
+    if (x < least)
+      return verify_fail(v, op, "E-kernel", "%s holds %lld; it must be at least %lld", name,
+                         (long long)x, (long long)least);
+  }
+  return true;
+}
+
+/* The schedule, as far as it can be judged without the machine; sched_valid does the rest. */
+static void check_schedule(Verifier *v, const IrOp *op, const IrKernel *k) {
+  static const char *const needs_tile[] = {"block", "order", "slots", "stream"};
+  const IrAttr *engine = ir_attr(op, "engine");
+  for (size_t i = 0; i < NPU_COUNTOF(needs_tile); i++)
+    if (ir_attr(op, needs_tile[i]) && !ir_attr(op, "tile"))
+      verify_fail(v, op, "E-kernel",
+                  "%s is part of a schedule, which begins with tile: give tile = [...] as well, or "
+                  "leave the schedule to the pass 'tile'",
+                  needs_tile[i]);
+  if (engine && strcmp(engine->s, "vpu"))
+    verify_fail(v, op, "E-kernel", "engine = \"%s\" is not vpu, the only one that can be asked for",
+                engine->s);
+  if (check_entries(v, op, "tile", k->ndims, "dimension", 1) &&
+      check_entries(v, op, "block", k->ndims, "dimension", 0))
+    check_entries(v, op, "addrs", op->nresults, "result", 0);
+}
+
 void verify_kernel(Verifier *v, const IrOp *op) {
   IrKernel k;
   if (!check_dims(v, op, &k) || !check_maps(v, op, &k) || !check_body_args(v, op)) return;
+  check_schedule(v, op, &k);
   for (const IrOp *o = op->region->first; o; o = o->next) check_body_op(v, o, &k);
   if (v->ok) check_yield(v, op, &k);
 }

@@ -63,6 +63,9 @@ typedef struct {
   PtrMap *states; /* names of the states that have a place */
   IrBuilder top;  /* where tensor ops go */
 } Places;
+/* Whether the addresses on f keep apart what is needed at the same time; false after a diagnostic.
+ */
+bool plan_check(PassContext *pc, IrFunc *f);
 /* Makes a `tensor` op for every argument, constant, state and kernel result of f; false after a
  * diagnostic. */
 bool pipeline_place_all(Places *p);

@@ -79,6 +79,7 @@ bool pipeline_place_all(Places *p) {
                "tensors have no addresses: run the pass 'plan' before 'pipeline'");
     return false;
   }
+  if (!plan_check(p->pc, p->f)) return false;
   const IrAttr *args = ir_attr(b->last, "arg_addrs");
   for (int i = 0; i < b->nargs; i++)
     place(p, b->args[i], b->args[i]->type, "input", b->args[i]->name, args->array.items[i]->i,

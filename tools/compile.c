@@ -151,12 +151,37 @@ bool npucc_read_ir(Npucc *c, const char *text, size_t len, const char *label) {
   return take_module(c, m, label);
 }
 
+/* The function that is compiled: the only one, or the one of that name. */
+static bool choose_function(Npucc *c, const char *path) {
+  IrModule *m = c->module;
+  const char *name = c->options.mdl.model;
+  StrBuf all = {0};
+  for (int i = 0; i < m->nfuncs; i++) {
+    if (name ? !strcmp(m->funcs[i]->name, name) : m->nfuncs == 1) {
+      m->funcs[0] = m->funcs[i];
+      m->nfuncs = 1;
+      strbuf_free(&all);
+      return true;
+    }
+    strbuf_printf(&all, "%s@%s", i ? ", " : "", m->funcs[i]->name);
+  }
+  if (name)
+    diag_error(c->diag, SRC_LOC_NONE, "E-model", "'%s' holds no function @%s; it holds %s", path,
+               name, all.data);
+  else
+    diag_error(c->diag, SRC_LOC_NONE, "E-model",
+               "'%s' holds %d functions: %s; choose the one to compile with --model NAME", path,
+               m->nfuncs, all.data);
+  strbuf_free(&all);
+  return false;
+}
+
 bool npucc_read(Npucc *c, const char *path) {
   const MdlOptions *mdl = &c->options.mdl;
   if (!str_ends_with(path, ".ir")) return take_module(c, mdl_read(path, mdl, c->diag), path);
-  if (mdl->ndefines || mdl->nsettings || mdl->model || mdl->nweight_files) {
+  if (mdl->ndefines || mdl->nsettings || mdl->nweight_files) {
     diag_error(c->diag, SRC_LOC_NONE, "E-option",
-               "'%s' is IR text: -D, --model and --weights are for .mdl models", path);
+               "'%s' is IR text: -D and --weights are for .mdl models", path);
     return false;
   }
   FileMap map;
@@ -165,7 +190,7 @@ bool npucc_read(Npucc *c, const char *path) {
     diag_error(c->diag, SRC_LOC_NONE, "E-file", "cannot read '%s': %s", path, why);
     return false;
   }
-  bool ok = npucc_read_ir(c, (const char *)map.data, map.size, path);
+  bool ok = npucc_read_ir(c, (const char *)map.data, map.size, path) && choose_function(c, path);
   file_unmap(&map);
   return ok;
 }

@@ -26,8 +26,8 @@ typedef struct Npucc Npucc;
 /* NULL after a diagnostic. */
 Npucc *npucc_new(const NpuccOptions *o, DiagEngine *diag);
 void npucc_free(Npucc *c);
-/* An .mdl model, or IR text when the name ends in .ir; "-" reads a model from standard input. False
- * after a diagnostic. */
+/* An .mdl model, or IR text when the name ends in .ir, of which one function stays; "-" reads a
+ * model from standard input. False after a diagnostic. */
 bool npucc_read(Npucc *c, const char *path);
 /* IR text from memory; label names it in messages. */
 bool npucc_read_ir(Npucc *c, const char *text, size_t len, const char *label);

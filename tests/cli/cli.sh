@@ -102,6 +102,10 @@ has "canonicalize" err
 ok npucc two.mdl --emit graph -o graph.ir
 ok npucc two.mdl --emit nest -o nest.ir
 ok npucc graph.ir -o fromgraph.bin
+sed 's/^func @[^(]*/func @other/' graph.ir | cat graph.ir - >both.ir
+bad "holds 2 functions" npucc both.ir -o both.bin
+bad "holds no function @third" npucc both.ir --model third -o both.bin
+ok npucc both.ir --model other -o both.bin
 ok npu-opt graph.ir -o again.ir
 same graph.ir again.ir
 ok npu-opt nest.ir -o again.ir

@@ -229,8 +229,8 @@ static void test_signatures(void **state) {
   assert_int_equal(n, 2);
   assert_true(p[0].variadic);
   assert_string_equal(p[0].name, "x");
-  assert_int_equal(ir_op_params(IR_OP_WEIGHT, &p), 8);
-  assert_null(p[7].dflt == NULL ? "" : NULL);
+  assert_int_equal(ir_op_params(IR_OP_WEIGHT, &p), 9);
+  assert_null(p[8].dflt == NULL ? "" : NULL);
   IrOpKind kind;
   for (int k = 0; k < IR_OP_COUNT; k++) {
     assert_true(ir_op_by_name(ir_op_info((IrOpKind)k)->name, &kind));
