@@ -405,6 +405,7 @@ typedef struct {
   bool locations;     /* as above */
   int64_t elide_data; /* > 0: constants of more elements, unless all are equal or in a file, print
                          as `elided`, which cannot be read back */
+  const PathMaps *paths; /* what names of files become; NULL: as they are */
 } IrPrintOptions;
 void ir_print_with(const IrModule *m, StrBuf *out, const IrPrintOptions *options);
 void ir_print_op(const IrModule *m, const IrOp *op,

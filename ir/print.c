@@ -116,7 +116,7 @@ static void print_loc(Printer *p, SrcLoc loc) {
     return;
   }
   strbuf_puts(p->out, " loc(");
-  strbuf_quote(p->out, loc.file);
+  print_path(p->out, p->options.paths, loc.file);
   strbuf_printf(p->out, ":%u:%u", loc.line, loc.col);
   if (loc.end_line || loc.end_col) strbuf_printf(p->out, "-%u:%u", loc.end_line, loc.end_col);
   strbuf_putc(p->out, ')');
@@ -133,7 +133,8 @@ static bool is_shown(const FormText *f, const char *name) {
 static void print_attrs(Printer *p, const IrNamedAttr *attrs, int n, const IrOp *op,
                         const FormText *f, const char *lead) {
   const char *dims[IR_MAX_DIMS];
-  AttrStyle style = {.m = p->m, .dims = dims, .elide_data = p->options.elide_data};
+  AttrStyle style = {
+      .m = p->m, .dims = dims, .elide_data = p->options.elide_data, .paths = p->options.paths};
   int printed = 0;
   style.ndims = op ? kernel_dim_names(ir_attr(op, "dims"), dims) : -1;
   for (int i = 0; i < n; i++) {

@@ -25,11 +25,13 @@ typedef struct { /* how the attributes of one op print */
   int ndims; /* < 0: dimensions print as d0, d1, ... */
   const char *const *dims;
   int64_t elide_data; /* as in IrPrintOptions */
+  const PathMaps *paths;
 } AttrStyle;
 
 bool text_is_word(const char *s); /* printable without quotes */
 void print_word(StrBuf *b, const char *s);
 void print_value(Printer *p, const IrValue *v);
+void print_path(StrBuf *b, const PathMaps *paths, const char *path); /* quoted */
 void print_attr(StrBuf *b, const AttrStyle *style, const IrAttr *a);
 /* The form of a program op after its mnemonic. False, nothing printed, when it has none or its
  * attributes do not fit it. */

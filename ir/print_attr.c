@@ -80,9 +80,17 @@ static bool all_equal(const IrData *d) {
   return total <= TEXT_SPLAT_BYTES && !memcmp(bytes, bytes + size, total - size);
 }
 
+void print_path(StrBuf *b, const PathMaps *paths, const char *path) {
+  StrBuf mapped = {0};
+  strbuf_mapped_path(&mapped, paths, path);
+  strbuf_quote(b, mapped.data ? mapped.data : "");
+  strbuf_free(&mapped);
+}
+
 /* "file("w.safetensors", "fc1.weight", offset)"; false when the bytes are not inside that tensor.
  */
-static bool print_file_data(StrBuf *b, const IrModule *m, const IrData *d) {
+static bool print_file_data(StrBuf *b, const AttrStyle *style, const IrData *d) {
+  const IrModule *m = style->m;
   TensorFile *f = d->file && d->name ? ir_module_file((IrModule *)(uintptr_t)m, d->file) : NULL;
   const TensorEntry *e = f ? tensor_file_find(f, d->name) : NULL;
   if (!e) return false;
@@ -93,7 +101,7 @@ static bool print_file_data(StrBuf *b, const IrModule *m, const IrData *d) {
       bytes > e->bytes - (at - start))
     return false;
   strbuf_puts(b, "file(");
-  strbuf_quote(b, d->file);
+  print_path(b, style->paths, d->file);
   strbuf_puts(b, ", ");
   strbuf_quote(b, d->name);
   if (at != start) strbuf_printf(b, ", %zu", (size_t)(at - start));
@@ -118,7 +126,7 @@ static void print_data(StrBuf *b, const AttrStyle *style, const IrData *d) {
   strbuf_puts(b, "data<");
   ir_type_print(b, d->type);
   strbuf_puts(b, ", ");
-  if (print_file_data(b, style->m, d)) {
+  if (print_file_data(b, style, d)) {
   } else if (n > 1 && all_equal(d) && numbers_exact(d, 1)) {
     strbuf_puts(b, "splat(");
     print_number(b, d, 0);

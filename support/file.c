@@ -249,6 +249,17 @@ char *path_beside(Arena *a, const char *path, const char *name) {
   return arena_printf(a, "%.*s%s", (int)(slash - path + 1), path, name);
 }
 
+void strbuf_mapped_path(StrBuf *b, const PathMaps *maps, const char *path) {
+  for (size_t i = maps ? maps->n : 0; i-- > 0;) {
+    size_t len = strlen(maps->items[i].from);
+    if (strncmp(path, maps->items[i].from, len) != 0) continue;
+    strbuf_puts(b, maps->items[i].to);
+    path += len;
+    break;
+  }
+  strbuf_puts(b, path);
+}
+
 char *path_real(Arena *a, const char *path) {
   char *real = realpath(path, NULL);
   char *copy = real ? arena_strdup(a, real) : NULL;

@@ -157,6 +157,18 @@ char *path_beside(Arena *a, const char *path, const char *name);
  * none. */
 char *path_real(Arena *a, const char *path);
 
+/* What names of files become in results, so that these do not depend on where the files are: a name
+ * that begins with `from` begins with `to`; of several maps that fit, the last counts (as GCC's
+ * -ffile-prefix-map). */
+typedef struct {
+  const char *from, *to;
+} PathMap;
+typedef struct {
+  const PathMap *items;
+  size_t n;
+} PathMaps;
+void strbuf_mapped_path(StrBuf *b, const PathMaps *maps, const char *path); /* maps may be NULL */
+
 /* ---- files of a command ---- */
 
 /* What is read and written on behalf of a DiagEngine, so that no result overwrites what it is made

@@ -225,6 +225,15 @@ bool npucc_run_passes(Npucc *c, IrLevel until) {
 
 /* ---- results ---- */
 
+static void map_sources(IsaImage *img, const PathMaps *paths) {
+  for (uint32_t i = 0; paths->n && i < img->nsrcmap; i++) {
+    StrBuf b = {0};
+    strbuf_mapped_path(&b, paths, img->srcmap[i].file);
+    img->srcmap[i].file = b.len ? arena_strdup(img->arena, b.data) : "";
+    strbuf_free(&b);
+  }
+}
+
 bool npucc_emit_image(Npucc *c, IsaImage *out) {
   const IrFunc *f = c->module->funcs[0];
   memset(out, 0, sizeof *out);
@@ -239,7 +248,9 @@ bool npucc_emit_image(Npucc *c, IsaImage *out) {
               "the program is not encoded; --verify-each says which pass left it so");
     return false;
   }
-  return npu_emit(f, &c->machine, out, c->diag);
+  if (!npu_emit(f, &c->machine, out, c->diag)) return false;
+  map_sources(out, &c->options.paths);
+  return true;
 }
 
 IrModule *npucc_module(Npucc *c) {

@@ -17,6 +17,7 @@ typedef struct {
   const char *pipeline;       /* NULL: by level */
   const char *const *plugins;
   size_t nplugins;
+  PathMaps paths; /* what names of files become in binaries; those of IR text: in run.print */
   PassRunOptions run;
 } NpuccOptions;
 void npucc_options_init(NpuccOptions *o);

@@ -14,7 +14,17 @@ void compile_args_init(CompileArgs *a) {
 void compile_args_free(CompileArgs *a) {
   cli_list_free(&a->print_after);
   cli_list_free(&a->plugins);
+  mem_free(a->paths);
   arena_free(a->arena);
+}
+
+/* OLD=NEW at the last `=`, as GCC and Clang do. */
+static bool take_prefix_map(CompileArgs *a, Cli *cli, const char *value) {
+  const char *eq = strrchr(value, '=');
+  if (!eq) return cli_error(cli, "--file-prefix-map wants OLD=NEW, not '%s'", value);
+  a->paths = mem_realloc(a->paths, (a->npaths + 1) * sizeof *a->paths);
+  a->paths[a->npaths++] = (PathMap){arena_strndup(a->arena, value, (size_t)(eq - value)), eq + 1};
+  return true;
 }
 
 bool compile_args_take(CompileArgs *a, Cli *cli, int id, const char *value) {
@@ -27,6 +37,7 @@ bool compile_args_take(CompileArgs *a, Cli *cli, int id, const char *value) {
   case CARG_REPRODUCER: run->reproducer = value; break;
   case CARG_PRINT_AFTER: cli_list_split(&a->print_after, value, a->arena); break;
   case CARG_PRINT_AFTER_ALL: run->print_after_all = true; break;
+  case CARG_PREFIX_MAP: return take_prefix_map(a, cli, value);
   case CARG_LOCATIONS: run->print.locations = true; break;
   case CARG_ELIDE_DATA:
     return cli_int(cli, "--elide-data", value, 1, INT64_MAX, &run->print.elide_data);
@@ -71,6 +82,8 @@ bool compile_args_finish(CompileArgs *a, DiagEngine *diag) {
   if (!cli_machine(a->machine_name, &a->machine, diag)) return false;
   o->machine = &a->machine;
   if (o->run.reproducer) o->run.reproducer_args = reproducer_args(a);
+  o->paths = (PathMaps){a->paths, a->npaths};
+  o->run.print.paths = &o->paths;
   o->plugins = a->plugins.items;
   o->nplugins = (size_t)a->plugins.n;
   o->run.print_after = a->print_after.items;

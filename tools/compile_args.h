@@ -17,6 +17,7 @@ enum {
   CARG_VERIFY_EACH,
   CARG_TIME_PASSES,
   CARG_STATS,
+  CARG_PREFIX_MAP,
 };
 /* Rows for a command's option table. */
 #define COMPILE_ARGS_PASSES                                                                        \
@@ -39,6 +40,11 @@ enum {
       {CARG_TIME_PASSES, 0, "time-passes", NULL, "print the time every pass took"}, {              \
     CARG_STATS, 0, "stats", NULL, "print what every pass counted"                                  \
   }
+#define COMPILE_ARGS_NAMES                                                                         \
+  {                                                                                                \
+    CARG_PREFIX_MAP, 0, "file-prefix-map", "OLD=NEW",                                              \
+        "write NEW for OLD where a file's name in the result begins with OLD. Repeatable"          \
+  }
 #define COMPILE_ARGS_MACHINE                                                                       \
   { CARG_MACHINE, 0, "machine", "NAME|FILE", "edge (default), cloud, pod8 or a machine file" }
 
@@ -47,6 +53,8 @@ typedef struct {
   MachineDesc machine;
   const char *machine_name;
   CliList print_after, plugins;
+  PathMap *paths;
+  size_t npaths;
   Arena *arena;
 } CompileArgs;
 void compile_args_init(CompileArgs *a);

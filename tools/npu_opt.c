@@ -7,6 +7,7 @@ enum { OPT_OUTPUT = 1, OPT_LIST };
 static const CliOption options[] = {
     {OPT_OUTPUT, 'o', "output", "FILE", "where to write the IR (default: standard output)"},
     {OPT_LIST, 0, "list-passes", NULL, "list the passes with levels and options, and exit"},
+    COMPILE_ARGS_NAMES,
     COMPILE_ARGS_MACHINE,
     COMPILE_ARGS_PASSES,
     COMPILE_ARGS_WATCH,

@@ -33,6 +33,7 @@ static const CliOption options[] = {
      "which model of the file (default: the last), or which function of IR text"},
     {OPT_EMIT, 0, "emit", "WHAT",
      "print graph, nest, program, asm or dot instead of writing a binary"},
+    COMPILE_ARGS_NAMES,
     {OPT_VERBOSE, 'v', "verbose", NULL, "tell what was made, on standard error"},
     {OPT_MANUAL, 0, "manual", NULL, "print the manual of the model language's operators, and exit"},
     {0, 0, NULL, NULL, "Target and numbers:"},
