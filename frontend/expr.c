@@ -165,6 +165,10 @@ static Value const_binary(Lower *l, Operator op, Value a, Value b, SrcLoc loc) {
   return value_poison();
 }
 
+static bool whole_number(Value v) {
+  return v.kind == VALUE_INT || (v.kind == VALUE_TENSOR && !dtype_is_float(v.tensor->type->dtype));
+}
+
 static Value eval_binary_values(Lower *l, Operator op, Value a, Value b, SrcLoc loc) {
   if (a.kind == VALUE_POISON || b.kind == VALUE_POISON || l->stopped) return value_poison();
   if (value_is_const(a) && value_is_const(b)) return const_binary(l, op, a, b, loc);
@@ -174,7 +178,9 @@ static Value eval_binary_values(Lower *l, Operator op, Value a, Value b, SrcLoc 
                 operator_spelling(op),
                 op == OP_AND  ? "of comparisons use min(a, b)"
                 : op == OP_OR ? "of comparisons use max(a, b)"
-                              : "write a - floor(a / b) * b");
+                : whole_number(a) && whole_number(b)
+                    ? "write a - cast(floor(cast(a, f32) / cast(b, f32)), s32) * b"
+                    : "write a - floor(a / b) * b");
     return value_poison();
   }
   if (op == OP_MATMUL) {

@@ -69,7 +69,7 @@ static bool convert(const Setting *s, Value dflt, Value *out, const char **want)
   switch (dflt.kind) {
   case VALUE_INT:
   case VALUE_POISON:
-    *want = "an integer";
+    *want = number_too_large(s->text, true) ? "an integer of 64 bits" : "an integer";
     *out = value_int(s->number);
     return s->is_number;
   case VALUE_REAL:

@@ -131,6 +131,14 @@ static void describe_position(StrBuf *b, const TensorEntry *e, size_t flat) {
   strbuf_putc(b, ']');
 }
 
+/* What a tensor is called: the one array of an .npy file as the file, without folder and ending. */
+static const char *entry_name(const Lower *l, const TensorEntry *e, const char *path) {
+  if (e->name[0]) return e->name;
+  const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+  size_t len = strlen(base) - (str_ends_with(base, ".npy") ? 4 : 0);
+  return arena_strndup(l->arena, base, len);
+}
+
 /* NaN is refused. Infinity is a value, as masks have it; in what was trained it is a bad sign. */
 static bool check_values(Lower *l, const TensorEntry *e, const char *path, DType dtype,
                          const void *bytes, size_t n, SrcLoc loc) {
@@ -141,13 +149,14 @@ static bool check_values(Lower *l, const TensorEntry *e, const char *path, DType
   describe_position(&b, e, at);
   if (nan < n)
     lower_error(l, loc, "E-weight",
-                "tensor `%s` of %s: element %s is NaN; retrain or repair the file", e->name, path,
-                b.data);
+                "tensor `%s` of %s: element %s is NaN; retrain or repair the file",
+                entry_name(l, e, path), path, b.data);
   else
     lower_warning(l, loc, "W-weight",
                   "tensor `%s` of %s: element %s is %s; right in a mask, but a trained weight is "
                   "finite",
-                  e->name, path, b.data, dtype_get(dtype, bytes, at) > 0 ? "inf" : "-inf");
+                  entry_name(l, e, path), path, b.data,
+                  dtype_get(dtype, bytes, at) > 0 ? "inf" : "-inf");
   strbuf_free(&b);
   return nan == n;
 }
@@ -164,7 +173,7 @@ static bool check_f64(Lower *l, const TensorEntry *e, const char *path, const vo
     StrBuf b = {0};
     describe_position(&b, e, i);
     lower_error(l, loc, "E-weight", "tensor `%s` of %s: element %s is %g, which does not fit f32",
-                e->name, path, b.data, x);
+                entry_name(l, e, path), path, b.data, x);
     strbuf_free(&b);
     return false;
   }
@@ -181,7 +190,7 @@ static bool check_s64(Lower *l, const TensorEntry *e, const char *path, const vo
     StrBuf b = {0};
     describe_position(&b, e, i);
     lower_error(l, loc, "E-weight", "tensor `%s` of %s: element %s is %lld, which does not fit s32",
-                e->name, path, b.data, (long long)x);
+                entry_name(l, e, path), path, b.data, (long long)x);
     strbuf_free(&b);
     return false;
   }
@@ -191,13 +200,13 @@ static bool check_s64(Lower *l, const TensorEntry *e, const char *path, const vo
 static bool usable_shape(Lower *l, const TensorEntry *e, const char *path, SrcLoc loc) {
   if (e->rank > IR_MAX_RANK) {
     lower_error(l, loc, "E-weight", "tensor `%s` of %s has %d axes; at most %d are possible",
-                e->name, path, e->rank, IR_MAX_RANK);
+                entry_name(l, e, path), path, e->rank, IR_MAX_RANK);
     return false;
   }
   for (int a = 0; a < e->rank; a++)
     if (e->shape[a] < 1) {
-      lower_error(l, loc, "E-weight", "tensor `%s` of %s is empty: axis %d is %lld", e->name, path,
-                  a, (long long)e->shape[a]);
+      lower_error(l, loc, "E-weight", "tensor `%s` of %s is empty: axis %d is %lld",
+                  entry_name(l, e, path), path, a, (long long)e->shape[a]);
       return false;
     }
   return true;
@@ -235,22 +244,12 @@ void weights_read(Lower *l, const IrValue *v) {
 
 /* ---- lookup ---- */
 
-/* The one array of an .npy file has no name: it is called as the file, without folder and ending.
- */
-static bool names_npy(const TensorFile *f, const char *name) {
-  if (tensor_file_count(f) != 1 || tensor_file_at(f, 0)->name[0]) return false;
-  const char *path = tensor_file_path(f), *base = strrchr(path, '/');
-  base = base ? base + 1 : path;
-  size_t len = strlen(base);
-  if (str_ends_with(base, ".npy")) len -= 4;
-  return strlen(name) == len && memcmp(name, base, len) == 0;
-}
-
 static const TensorEntry *find_entry(const Lower *l, const char *name, TensorFile **file) {
   for (size_t i = 0; i < l->weights.nfiles; i++) {
     *file = l->weights.files[i];
     const TensorEntry *e = tensor_file_find(*file, name);
-    if (!e && names_npy(*file, name)) e = tensor_file_at(*file, 0);
+    const TensorEntry *only = tensor_file_count(*file) == 1 ? tensor_file_at(*file, 0) : NULL;
+    if (!e && only && strcmp(name, entry_name(l, only, tensor_file_path(*file))) == 0) e = only;
     if (e) return e;
   }
   return NULL;
@@ -290,7 +289,7 @@ static void report_missing(Lower *l, const char *name, SrcLoc loc) {
   for (size_t i = 0; i < w->nfiles; i++) {
     strbuf_printf(&where, "%s%s", i ? ", " : "", tensor_file_path(w->files[i]));
     for (size_t j = 0; j < tensor_file_count(w->files[i]); j++)
-      names[count++] = tensor_file_at(w->files[i], j)->name;
+      names[count++] = entry_name(l, tensor_file_at(w->files[i], j), tensor_file_path(w->files[i]));
   }
   const char *near = str_nearest(name, names, count);
   if (near)

@@ -63,7 +63,10 @@ int pass_option_count(const Pass *pass) {
 static const char *option_problem(const PassOption *o, const char *text) {
   int64_t i;
   double f;
-  if (!strcmp(o->type, "int")) return parse_i64(text, &i) ? NULL : "a whole number";
+  if (!strcmp(o->type, "int"))
+    return parse_i64(text, &i)            ? NULL
+           : number_too_large(text, true) ? "a whole number of 64 bits"
+                                          : "a whole number";
   if (!strcmp(o->type, "float")) return parse_f64(text, &f) ? NULL : "a number";
   if (!strcmp(o->type, "bool"))
     return !strcmp(text, "true") || !strcmp(text, "false") ? NULL : "true or false";

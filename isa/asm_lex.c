@@ -159,6 +159,9 @@ bool asm_expect(Asm *a, char punct) {
 }
 bool asm_int(Asm *a, int64_t lo, int64_t hi, const char *what, int64_t *out) {
   int64_t v;
+  if (a->tok.kind == TOK_NUMBER && number_too_large(a->tok.text, true))
+    return asm_error(a, "%s is %lld to %lld, not %s", what, (long long)lo, (long long)hi,
+                     a->tok.text);
   if (a->tok.kind != TOK_NUMBER || !parse_i64(a->tok.text, &v))
     return asm_error(a, "expected %s, an integer", what);
   if (v < lo || v > hi)
@@ -171,7 +174,10 @@ bool asm_int(Asm *a, int64_t lo, int64_t hi, const char *what, int64_t *out) {
 bool asm_real(Asm *a, const char *what, double *out) {
   if (a->tok.kind != TOK_NUMBER && a->tok.kind != TOK_WORD)
     return asm_error(a, "expected %s, a number", what);
-  if (!parse_f64(a->tok.text, out)) return asm_error(a, "'%s' is not a number", a->tok.text);
+  if (!parse_f64(a->tok.text, out))
+    return asm_error(
+        a, number_too_large(a->tok.text, false) ? "%s is too large" : "'%s' is not a number",
+        a->tok.text);
   asm_next(a);
   return true;
 }

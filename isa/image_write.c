@@ -213,6 +213,7 @@ static uint8_t *build_prefix(Writer *w, const char **why) {
     return NULL;
   }
   uint8_t *prefix = NULL;
+  errno = 0; /* libelf does not say why it could not write */
   elf_version(EV_CURRENT);
   Elf *elf = elf_begin(fd, ELF_C_WRITE, NULL);
   if (elf && build_elf(elf, w)) {
@@ -224,7 +225,7 @@ static uint8_t *build_prefix(Writer *w, const char **why) {
       got += (size_t)r;
     }
   } else {
-    *why = elf_errmsg(-1);
+    *why = errno ? strerror(errno) : elf_errmsg(-1);
   }
   if (elf) elf_end(elf);
   close(fd);

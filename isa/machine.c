@@ -73,18 +73,19 @@ static SrcLoc here(const Reader *r) {
 }
 
 static void read_value(Reader *r, size_t i, const char *value) {
-  double d;
+  double d = 0;
   int64_t n = 0;
   bool is_int = fields[i].type == TYPE_int64_t;
   bool parsed = is_int ? parse_i64(value, &n) : parse_f64(value, &d);
   if (is_int) d = (double)n;
-  if (!parsed || !isfinite(d)) {
+  bool large = !parsed && number_too_large(value, is_int);
+  if (!large && (!parsed || !isfinite(d))) {
     diag_error(r->diag, here(r), "E-machine", "'%s' is not %s; write %s = %s", value,
                is_int ? "an integer" : "a finite number", fields[i].key, is_int ? "64" : "1.5");
     r->ok = false;
     return;
   }
-  if (d < fields[i].min || d > fields[i].max) {
+  if (large || d < fields[i].min || d > fields[i].max) {
     diag_error(r->diag, here(r), "E-machine", "%s = %s is out of range: allowed are %.15g to %.15g",
                fields[i].key, value, fields[i].min, fields[i].max);
     r->ok = false;

@@ -28,11 +28,13 @@ static bool parse_imm(const char *word, IsaImmType type, uint32_t *out, char why
     double d;
     if (type == IMM_INT)
       return fail(why, "an integer operation cannot take the real immediate", word);
-    if (!parse_f64(word, &d)) return fail(why, "not a number:", word);
+    if (!parse_f64(word, &d))
+      return fail(why, number_too_large(word, false) ? "too large:" : "not a number:", word);
     *out = float_bits((float)d);
     return true;
   }
   int64_t i;
+  if (number_too_large(word, true)) return fail(why, "an immediate has 32 bits:", word);
   if (!parse_i64(word, &i)) return fail(why, "expected a register or an immediate, found", word);
   if (type == IMM_FLOAT && !hex) {
     *out = float_bits((float)i);

@@ -92,7 +92,8 @@ struct AtomicFile {
   FILE *stream;
   char *target, *temporary; /* temporary NULL: in memory */
   bool unnamed;
-  char *text; /* of the memory stream */
+  int fd, error; /* of the temporary; error: errno of the first write that failed */
+  char *text;    /* of the memory stream */
   size_t len;
 };
 
@@ -147,7 +148,7 @@ static int create_named(const AtomicFile *f, mode_t mode) {
 static int name_unnamed(const AtomicFile *f, mode_t mode) {
   (void)mode;
   char self[40];
-  snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(f->stream));
+  snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
   return linkat(AT_FDCWD, self, AT_FDCWD, f->temporary, AT_SYMLINK_FOLLOW);
 }
 
@@ -160,12 +161,43 @@ static int create_unnamed(const AtomicFile *f, mode_t mode) {
   return fd;
 }
 
+/* The stream on the temporary: stdio forgets why a write failed before the stream is closed. */
+static ssize_t stream_write(void *cookie, const char *data, size_t size) {
+  AtomicFile *f = cookie;
+  size_t done = 0;
+  while (done < size) {
+    ssize_t n = write(f->fd, data + done, size - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && !f->error) f->error = errno;
+    if (n < 0) break;
+    done += (size_t)n;
+  }
+  return (ssize_t)done; /* short: an error to stdio */
+}
+
+static int stream_seek(void *cookie, off64_t *offset, int whence) {
+  AtomicFile *f = cookie;
+  off_t at = lseek(f->fd, *offset, whence);
+  if (at < 0) return -1;
+  *offset = at;
+  return 0;
+}
+
+static int stream_close(void *cookie) {
+  AtomicFile *f = cookie;
+  int failed = close(f->fd);
+  if (failed && !f->error) f->error = errno;
+  return failed;
+}
+
 static bool open_temporary(AtomicFile *f, mode_t mode) {
   int fd = create_unnamed(f, mode);
   f->unnamed = fd >= 0;
   if (fd < 0) fd = with_new_name(f, create_named, mode);
   if (fd < 0) return false;
-  f->stream = fdopen(fd, "wb");
+  f->fd = fd;
+  f->stream =
+      fopencookie(f, "wb", (cookie_io_functions_t){NULL, stream_write, stream_seek, stream_close});
   return f->stream != NULL;
 }
 
@@ -197,6 +229,10 @@ FILE *atomic_file_stream(AtomicFile *f) {
   return f->stream;
 }
 
+const char *atomic_file_error(const AtomicFile *f) {
+  return strerror(f->error ? f->error : errno ? errno : EIO);
+}
+
 static bool copy_to_target(const AtomicFile *f) {
   bool standard = strcmp(f->target, "-") == 0;
   FILE *out = standard ? stdout : fopen(f->target, "wb");
@@ -212,7 +248,7 @@ bool atomic_file_commit(AtomicFile *f, const char **why) {
   if (f->unnamed) ok = fflush(f->stream) == 0 && ok && with_new_name(f, name_unnamed, 0) == 0;
   ok = fclose(f->stream) == 0 && ok;
   if (ok) ok = f->temporary ? rename(f->temporary, f->target) == 0 : copy_to_target(f);
-  if (!ok) *why = errno ? strerror(errno) : "write error";
+  if (!ok) *why = atomic_file_error(f);
   if (!ok && f->temporary) unlink(f->temporary);
   atomic_free(f);
   return ok;

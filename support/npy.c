@@ -146,9 +146,10 @@ static bool skip_type(TensorFile *f, const char *name, const NpyHeader *h) {
   if (h->descr[0] == '|' && h->descr[1] == 'V')
     return tensor_file_skip(
         f, name, "has the opaque type '%s'; numpy has no bf16, use .safetensors for it", h->descr);
+  const char *code = h->descr[0] == '<' || h->descr[0] == '=' ? h->descr + 1 : h->descr;
   return tensor_file_skip(
-      f, name, "has element type '%s', which is not supported; convert it with .astype('float32')",
-      h->descr);
+      f, name, "has element type '%s', which is not supported; convert it with .astype('%s')",
+      h->descr, code[0] == 'u' ? "int64" : "float32");
 }
 
 enum { HEADER_MAX = 1 << 20 }; /* numpy's own limit is 10000 characters */

@@ -92,6 +92,22 @@ bool parse_f64(const char *s, double *out) {
   return true;
 }
 
+bool number_too_large(const char *s, bool integer) {
+  int64_t i;
+  double d;
+  if (!number_starts(*s)) return false;
+  if (integer) { /* digits beyond what fits */
+    const char *digits = s + (*s == '-' || *s == '+');
+    bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+    digits += hex ? 2 : 0;
+    const char *set = hex ? "0123456789abcdefABCDEF" : "0123456789";
+    return *digits && !digits[strspn(digits, set)] && !parse_i64(s, &i);
+  }
+  char *end;
+  d = strtod(s, &end);
+  return end != s && !*end && isinf(d) && !parse_f64(s, &d);
+}
+
 /* ---- random numbers ---- */
 
 /* SplitMix64 (Steele, Lea, Flood 2014) spreads the seed; xoshiro256** (Blackman, Vigna 2018) runs.

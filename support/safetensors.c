@@ -73,9 +73,9 @@ static bool read_tensor(TensorFile *f, const cJSON *item, const uint8_t *buffer,
     if (strcmp(type_names[i].name, type) == 0) e.dtype = type_names[i].dtype;
   if (e.dtype == DT_COUNT)
     return tensor_file_skip(f, e.name,
-                            "has element type '%s', which is not supported; convert it to F32, "
-                            "BF16, F16 or an integer type when writing the file",
-                            type);
+                            "has element type '%s', which is not supported; convert it to %s "
+                            "when writing the file",
+                            type, type[0] == 'U' ? "I64" : "F32, BF16 or F16");
   if (!tensor_shape_bytes(e.shape, e.rank, e.dtype, &e.bytes))
     return tensor_file_error(f, "the shape of tensor '%s' has more elements than fit 63 bits",
                              e.name);

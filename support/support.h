@@ -146,6 +146,7 @@ bool file_write_atomic(const char *path, const void *data, size_t size, const ch
 typedef struct AtomicFile AtomicFile;
 AtomicFile *atomic_file_begin(const char *path, const char **why);
 FILE *atomic_file_stream(AtomicFile *f);
+const char *atomic_file_error(const AtomicFile *f);       /* why a write to the stream failed */
 bool atomic_file_commit(AtomicFile *f, const char **why); /* frees f in any case */
 void atomic_file_abort(AtomicFile *f);
 /* Whether a write to path can begin; nothing is left behind. */
@@ -212,6 +213,8 @@ static inline int64_t gcd_i64(int64_t a, int64_t b) {
   }
   return a;
 }
+/* Why parse_i64 or parse_f64 refused s: true when it is a number, but too large. */
+bool number_too_large(const char *s, bool integer);
 static inline int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }

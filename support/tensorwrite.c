@@ -197,7 +197,7 @@ bool tensor_file_write(const char *path, const TensorEntry *tensors, size_t n, D
     return false;
   }
   if (!check_tensors(path, tensors, n, npy || npz, diag)) return false;
-  const char *why = "write error";
+  const char *why;
   AtomicFile *f = atomic_file_begin(path, &why);
   if (!f) return write_error(diag, path, why);
   FILE *out = atomic_file_stream(f);
@@ -208,9 +208,8 @@ bool tensor_file_write(const char *path, const TensorEntry *tensors, size_t n, D
     ok = write_npz(out, tensors, n);
   else
     write_safetensors(out, tensors, n);
-  if (!ok) {
-    atomic_file_abort(f);
-    return write_error(diag, path, why);
-  }
-  return atomic_file_commit(f, &why) || write_error(diag, path, why);
+  if (ok) return atomic_file_commit(f, &why) || write_error(diag, path, why);
+  why = atomic_file_error(f);
+  atomic_file_abort(f);
+  return write_error(diag, path, why);
 }

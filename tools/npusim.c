@@ -134,8 +134,8 @@ static bool set_arguments(NpurtModel *model, const CliList *args, DiagEngine *di
     if (!eq || !parse_i64(left, &number) || !parse_i64(eq + 1, &value) || number < 0 ||
         number >= HOST_ARGS) {
       diag_error(diag, SRC_LOC_NONE, "E-option",
-                 "--arg wants NUMBER=VALUE with a number below %d, not '%s'", HOST_ARGS,
-                 args->items[i]);
+                 "--arg wants NUMBER=VALUE with a number below %d and a value of 64 bits, not '%s'",
+                 HOST_ARGS, args->items[i]);
       return false;
     }
     npurt_set_arg(model, (int)number, value);

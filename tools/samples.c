@@ -68,10 +68,15 @@ static void list_ports(const SampleSet *s, StrBuf *b) {
 
 enum { LIST_MAX = 8 };
 
+/* The array of an .npy file has no name. */
+static void put_name(StrBuf *b, const char *before, const char *name) {
+  strbuf_printf(b, *name ? "%s'%s'" : "%san array without a name", before, name);
+}
+
 static void list_tensors(TensorFile *f, StrBuf *b) {
   size_t n = tensor_file_count(f);
   for (size_t i = 0; i < n && i < LIST_MAX; i++)
-    strbuf_printf(b, "%s'%s'", i ? ", " : "", tensor_file_at(f, i)->name);
+    put_name(b, i ? ", " : "", tensor_file_at(f, i)->name);
   if (n > LIST_MAX) strbuf_printf(b, " and %zu more", n - LIST_MAX);
   if (n == 0) strbuf_puts(b, "no tensor");
 }

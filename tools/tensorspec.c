@@ -52,9 +52,10 @@ bool tensor_spec_cut(const TensorSpec *spec, TensorEntry *t, size_t *first, Diag
   int64_t end = spec->end == INT64_MAX ? rows : spec->end;
   if (t->rank == 0 || spec->begin >= end || end > rows) {
     diag_error(diag, SRC_LOC_NONE, "E-input",
-               "'%s' has no rows [%s] of tensor '%s': its first axis has %lld (write [FIRST:END], "
+               "'%s' has no rows [%s]%s%s%s: its first axis has %lld (write [FIRST:END], "
                "END not included)",
-               spec->path, spec->range, t->name, (long long)rows);
+               spec->path, spec->range, *t->name ? " of tensor '" : "", t->name,
+               *t->name ? "'" : "", (long long)rows);
     return false;
   }
   size_t row = t->bytes / (size_t)rows;
