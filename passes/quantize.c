@@ -94,13 +94,32 @@ static void widen_ranges(Work *k) {
   }
 }
 
+static void warn_product(PassContext *pc, const IrValue *x, const char *code, const char *what) {
+  diag_warning(pc->diag, x->def ? x->def->loc : SRC_LOC_NONE, code, "the input%s%s of a product %s",
+               x->name ? " " : "", x->name ? x->name : "", what);
+}
+
 /* Infinity has no place in a range, and clamping it would change what it masks. */
-static void warn_infinite(PassContext *pc, const Work *k) {
+static void warn_ranges(PassContext *pc, const Work *k) {
   for (int i = 0; i < k->nx; i++)
     if (!isfinite(k->lo[i]) || !isfinite(k->hi[i]))
-      diag_warning(pc->diag, k->x[i]->def ? k->x[i]->def->loc : SRC_LOC_NONE, "W-range",
-                   "the input%s%s of a product was infinite on the calibration data: it stays bf16",
-                   k->x[i]->name ? " " : "", k->x[i]->name ? k->x[i]->name : "");
+      warn_product(pc, k->x[i], "W-range", "was infinite on the calibration data: it stays bf16");
+    else if (k->lo[i] == 0 && k->hi[i] == 0)
+      warn_product(pc, k->x[i], "W-calibrate",
+                   "was never other than 0 or NaN on the calibration data: its range is not known");
+}
+
+/* Without calibration only weights go into 8 bits, which they do without the hint, but for those of
+ * depthwise convolutions. */
+static void warn_int8(PassContext *pc, const Work *k) {
+  uint32_t line = 0; /* a line makes one complaint */
+  for (int i = 0; i < k->n; i++) {
+    const IrOp *op = k->p[i].op;
+    if (!hint(op, "hint.int8") || k->p[i].depthwise || (line && op->loc.line == line)) continue;
+    line = op->loc.line;
+    diag_warning(pc->diag, op->loc, "W-hint",
+                 "`@int8` asks for 8-bit activations, which need ranges: give --calibrate");
+  }
 }
 
 static bool observe(PassContext *pc, IrFunc *f, Work *k, const char *calibration) {
@@ -117,8 +136,8 @@ static bool observe(PassContext *pc, IrFunc *f, Work *k, const char *calibration
   }
   unsigned errors = diag_errors(pc->diag);
   if (pc->observe(pc->host, f, calibration, k->nx, k->x, k->lo, k->hi)) {
+    warn_ranges(pc, k);
     widen_ranges(k);
-    warn_infinite(pc, k);
     return true;
   }
   if (diag_errors(pc->diag) == errors)
@@ -195,6 +214,7 @@ static void drop_unused_constants(IrFunc *f) {
 static bool quantize_products(PassContext *pc, IrFunc *f, Facts *facts, const char *calibration) {
   bool use_static = calibration && calibration[0];
   Work k = collect(pc, f, facts);
+  if (!use_static) warn_int8(pc, &k);
   if (use_static && !observe(pc, f, &k, calibration)) return false;
   for (int i = 0; i < k.n; i++)
     if (!quantize_product(pc, &k, &k.p[i], facts, use_static)) return false;

@@ -5,6 +5,7 @@
 
 #include "backend/npu/npu.h"
 #include "passes/passes.h"
+#include "tools/calibration.h"
 #include "tools/hostrun.h"
 #include "tools/tensorspec.h"
 
@@ -197,7 +198,7 @@ bool npucc_read(Npucc *c, const char *path) {
 
 /* ---- passes ---- */
 
-bool npucc_run_passes(Npucc *c, IrLevel until) {
+static bool run_some(Npucc *c, IrLevel until) {
   StrBuf text = {0};
   PassRunOptions run = c->options.run;
   int left = run.stop_after < 0 ? c->nitems : run.stop_after - c->next;
@@ -221,6 +222,26 @@ bool npucc_run_passes(Npucc *c, IrLevel until) {
   }
   strbuf_free(&text);
   return ok;
+}
+
+/* Does a pass still to run calibrate? */
+static bool will_calibrate(const Npucc *c) {
+  if (!c->options.calibrate || c->module->funcs[0]->level != IR_GRAPH) return false;
+  int end = c->options.run.stop_after < 0 || c->options.run.stop_after > c->nitems
+                ? c->nitems
+                : c->options.run.stop_after;
+  for (int i = c->next; i < end; i++)
+    if (calibrates(item_pass(c, c->items[i]))) return true;
+  return false;
+}
+
+bool npucc_run_passes(Npucc *c, IrLevel until) {
+  if (!will_calibrate(c)) return run_some(c, until);
+  FloatResults *before = float_results(&c->host, c->module->funcs[0], c->options.calibrate);
+  bool ok = before && run_some(c, IR_GRAPH) &&
+            float_results_compare(before, &c->host, c->module->funcs[0]);
+  float_results_free(before);
+  return ok && (until == IR_GRAPH || run_some(c, until));
 }
 
 /* ---- results ---- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "passes/passes.h"
+#include "tools/calibration.h"
 
 /* ---- lowering a copy ---- */
 
@@ -133,26 +134,16 @@ static void widen(const ModelPort *p, const void *data, float *lo, float *hi) {
   }
 }
 
-enum { RANDOM_SAMPLES = 64, RANDOM_SEED = 1 };
+/* The model's inputs while values inside are observed. */
+typedef struct {
+  const ModelPort *inputs;
+  int ninputs;
+  InputSeen *seen;
+} Watch;
 
-/* The samples to observe: of a file, or drawn. */
-static SampleSet *calibration_samples(const char *calibration, const ModelPort *ports, int n,
-                                      DiagEngine *diag) {
-  SampleSet *s = samples_new(ports, n, diag);
-  bool ok = true;
-  if (strcmp(calibration, "random") == 0) {
-    int64_t batch = n > 0 && ports[0].rank > 0 ? ports[0].shape[0] : 1;
-    samples_random(s, RANDOM_SEED, ceil_div(RANDOM_SAMPLES, batch));
-  } else {
-    ok = samples_add(s, calibration);
-  }
-  if (ok && samples_finish(s)) return s;
-  samples_free(s);
-  return NULL;
-}
-
-static bool observe_runs(HostProgram *p, SampleSet *s, int n, IrValue *const *values,
-                         const ModelPort *ports, float *lo, float *hi, DiagEngine *diag) {
+static bool observe_runs(HostProgram *p, SampleSet *s, const Watch *w, int n,
+                         IrValue *const *values, const ModelPort *ports, float *lo, float *hi,
+                         DiagEngine *diag) {
   void **outputs = mem_alloc((size_t)n * sizeof *outputs);
   bool ok = true;
   for (int i = 0; ok && i < n; i++) {
@@ -166,6 +157,7 @@ static bool observe_runs(HostProgram *p, SampleSet *s, int n, IrValue *const *va
   for (int64_t run = 0; ok && run < samples_runs(s); run++) {
     const void *const *inputs = samples_load(s, run);
     ok = inputs && host_run(p, inputs, outputs, diag);
+    if (ok) calibration_see(w->seen, w->inputs, w->ninputs, inputs);
     for (int i = 0; ok && i < n; i++) widen(&ports[i], outputs[i], &lo[i], &hi[i]);
   }
   for (int i = 0; i < n; i++) mem_free(outputs[i]);
@@ -184,13 +176,17 @@ bool hostrun_observe(void *host, IrFunc *f, const char *calibration, int n, IrVa
     lo[i] = INFINITY;
     hi[i] = -INFINITY;
   }
-  SampleSet *s = calibration_samples(calibration, inputs, nargs, h->diag);
+  SampleSet *s = calibration_samples(calibration, f, inputs, h->diag);
+  Watch w = {inputs, nargs, mem_alloc((size_t)nargs * sizeof *w.seen)};
   HostProgram *p = s ? compile_observer(h, f, n, values, ports) : NULL;
-  bool ok = p && observe_runs(p, s, n, values, ports, lo, hi, h->diag);
+  bool ok = p && observe_runs(p, s, &w, n, values, ports, lo, hi, h->diag);
+  if (ok)
+    calibration_warn(w.seen, inputs, nargs, strcmp(calibration, "random") == 0, f->loc, h->diag);
   for (int i = 0; i < n; i++)
     if (lo[i] > hi[i]) lo[i] = hi[i] = 0; /* nothing but NaN was seen */
   host_free(p);
   samples_free(s);
+  mem_free(w.seen);
   mem_free(inputs);
   mem_free(ports);
   return ok;

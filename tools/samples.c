@@ -14,7 +14,8 @@ typedef struct {
   TensorFile *file;
   const TensorEntry *entry; /* of the file, and the byte of it where the rows begin */
   size_t first;
-  int64_t rows; /* samples in the tensor, for rank >= 1 */
+  int64_t extent; /* > 0: drawn s32 elements are indices below it */
+  int64_t rows;   /* samples in the tensor, for rank >= 1 */
 } Input;
 
 struct SampleSet {
@@ -208,6 +209,10 @@ void samples_random(SampleSet *s, uint64_t seed, int64_t runs) {
   s->runs = runs;
 }
 
+void samples_indices(SampleSet *s, int port, int64_t extent) {
+  s->inputs[port].extent = extent;
+}
+
 /* ---- checks ---- */
 
 static bool wrong_shape(SampleSet *s, int i) {
@@ -382,6 +387,8 @@ static void draw(SampleSet *s, int i) {
       v = rng_normal(&s->rng);
     else if (p->dtype == DT_S8)
       v = (double)rng_range(&s->rng, INT8_MIN, INT8_MAX);
+    else if (s->inputs[i].extent > 0)
+      v = (double)rng_range(&s->rng, 0, s->inputs[i].extent - 1);
     dtype_set(p->dtype, s->buffers[i], k, v);
   }
 }

@@ -38,6 +38,8 @@ void samples_free(SampleSet *s);
 bool samples_add(SampleSet *s, const char *spec);
 /* Every input not bound is drawn: floats normal, s8 uniform, s32 (indices) zero. */
 void samples_random(SampleSet *s, uint64_t seed, int64_t runs);
+/* What is drawn for an s32 input are indices below extent (> 0). */
+void samples_indices(SampleSet *s, int port, int64_t extent);
 /* To be called once everything is bound: checks shapes, types and numbers of rows. */
 bool samples_finish(SampleSet *s);
 
