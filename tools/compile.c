@@ -9,6 +9,11 @@
 #include "tools/hostrun.h"
 #include "tools/tensorspec.h"
 
+typedef struct {
+  char *text;
+  bool standard; /* of a level's pipeline: left out when the input is past its level */
+} PipelineItem;
+
 struct Npucc {
   NpuccOptions options;
   MachineDesc machine;
@@ -17,8 +22,8 @@ struct Npucc {
   IrModule *empty; /* stands in until a model is read, so that passes can be listed */
   PassManager *pm;
   HostRunner host;
-  char *pipeline; /* cut into items, each ending in NUL */
-  char **items;
+  bool broken; /* the pipeline's text is wrong: reported */
+  PipelineItem *items;
   int nitems, next;
 };
 
@@ -44,21 +49,64 @@ static bool attach(Npucc *c, IrModule *m) {
   return register_passes(c);
 }
 
-/* Splits "a,b{x=1,y=2},c" at the commas outside braces. */
-static void split_pipeline(Npucc *c, const char *text) {
-  size_t len = strlen(text);
-  c->pipeline = mem_alloc(len + 1);
-  memcpy(c->pipeline, text, len);
-  c->items = mem_alloc((len + 1) * sizeof *c->items);
-  int depth = 0;
-  bool at_start = true;
-  for (char *p = c->pipeline; *p; p++) {
-    if (at_start) c->items[c->nitems++] = p;
-    at_start = depth == 0 && *p == ',';
-    if (at_start) *p = 0;
-    if (*p == '{') depth++;
-    if (*p == '}' && depth > 0) depth--;
+/* The item at the start of text, "a{x=1,y=2}", which ends at a comma outside braces. */
+static size_t item_length(const char *text) {
+  size_t len = 0;
+  for (int depth = 0; text[len] && (depth > 0 || text[len] != ','); len++)
+    depth += text[len] == '{' ? 1 : text[len] == '}' && depth > 0 ? -1 : 0;
+  return len;
+}
+
+static void add_items(Npucc *c, const char *text, bool standard);
+
+/* default, default{O=1,quantize=false}: the pipeline of a level, in place. False after a
+ * diagnostic. */
+static bool add_default(Npucc *c, const char *options, size_t len) {
+  int level = c->options.opt_level;
+  bool quantize = c->options.quantize, ok = true;
+  char text[64];
+  snprintf(text, sizeof text, "%.*s", len > 2 ? (int)len - 2 : 0, len ? options + 1 : "");
+  for (char *at = text; ok && *at;) {
+    size_t n = strcspn(at, ",");
+    char *next = at + n + (at[n] != 0);
+    at[n] = 0;
+    if (strncmp(at, "O=", 2) == 0 && at[2] >= '0' && at[2] <= '2' && !at[3])
+      level = at[2] - '0';
+    else if (strcmp(at, "quantize=true") == 0 || strcmp(at, "quantize=false") == 0)
+      quantize = at[9] == 't';
+    else
+      ok = false;
+    at = next;
   }
+  if (ok)
+    add_items(c, pipeline_for_level(level, quantize), true);
+  else
+    diag_error(c->diag, SRC_LOC_NONE, "E-pipeline",
+               "`default%.*s`: its options are O=0, 1 or 2 and quantize=true or false", (int)len,
+               options);
+  return ok;
+}
+
+static void add_items(Npucc *c, const char *text, bool standard) {
+  for (bool more = *text != 0; more;) {
+    text += strspn(text, " ");
+    size_t len = item_length(text), name = strcspn(text, "{,");
+    if (name == 7 && memcmp(text, "default", 7) == 0 && !standard) {
+      c->broken |= !add_default(c, text + name, len - name);
+    } else {
+      char *copy = mem_alloc(len + 1);
+      memcpy(copy, text, len);
+      c->items = mem_realloc(c->items, (size_t)(c->nitems + 1) * sizeof *c->items);
+      c->items[c->nitems++] = (PipelineItem){copy, standard};
+    }
+    more = text[len] == ',';
+    text += len + more;
+  }
+}
+
+void npucc_print_pipeline(const Npucc *c, StrBuf *out) {
+  for (int i = 0; i < c->nitems; i++) strbuf_printf(out, "%s%s", i ? "," : "", c->items[i].text);
+  strbuf_putc(out, '\n');
 }
 
 /* The pass an item of the pipeline names; NULL when there is none (the manager will say so). */
@@ -91,7 +139,7 @@ static bool check_calibration_file(const Npucc *c) {
 static bool check_options(const Npucc *c) {
   if (!c->options.calibrate) return true;
   for (int i = 0; i < c->nitems; i++)
-    if (calibrates(item_pass(c, c->items[i]))) return check_calibration_file(c);
+    if (calibrates(item_pass(c, c->items[i].text))) return check_calibration_file(c);
   diag_error(c->diag, SRC_LOC_NONE, "E-option",
              "there is nothing to calibrate: the pipeline has no pass 'quantize'; leave out "
              "--no-quantize, or add the pass");
@@ -104,8 +152,8 @@ Npucc *npucc_new(const NpuccOptions *o, DiagEngine *diag) {
   c->machine = o->machine ? *o->machine : *machine_default();
   c->diag = diag;
   c->empty = ir_module_new(diag);
-  split_pipeline(c, o->pipeline ? o->pipeline : pipeline_for_level(o->opt_level, o->quantize));
-  if (attach(c, c->empty) && check_options(c)) return c;
+  add_items(c, o->pipeline ? o->pipeline : "default", false);
+  if (!c->broken && attach(c, c->empty) && check_options(c)) return c;
   npucc_free(c);
   return NULL;
 }
@@ -115,8 +163,8 @@ void npucc_free(Npucc *c) {
   pass_manager_free(c->pm);
   ir_module_free(c->module);
   ir_module_free(c->empty);
+  for (int i = 0; i < c->nitems; i++) mem_free(c->items[i].text);
   mem_free(c->items);
-  mem_free(c->pipeline);
   mem_free(c);
 }
 
@@ -205,12 +253,12 @@ static bool run_some(Npucc *c, IrLevel until) {
   bool calibrate = false;
   int first = c->next;
   for (; c->next < c->nitems && c->next - first < left; c->next++) {
-    const Pass *p = item_pass(c, c->items[c->next]);
+    const Pass *p = item_pass(c, c->items[c->next].text);
     if (p && p->to > until) break;
     /* Text may enter at a later level; the standard pipeline then starts there. */
-    if (p && !c->options.pipeline && p->from < c->module->funcs[0]->level) continue;
+    if (p && c->items[c->next].standard && p->from < c->module->funcs[0]->level) continue;
     calibrate |= c->options.calibrate && calibrates(p);
-    strbuf_printf(&text, "%s%s", text.len ? "," : "", c->items[c->next]);
+    strbuf_printf(&text, "%s%s", text.len ? "," : "", c->items[c->next].text);
   }
   run.stop_after = -1; /* counted here, across calls */
   bool ok = true;
@@ -231,7 +279,7 @@ static bool will_calibrate(const Npucc *c) {
                 ? c->nitems
                 : c->options.run.stop_after;
   for (int i = c->next; i < end; i++)
-    if (calibrates(item_pass(c, c->items[i]))) return true;
+    if (calibrates(item_pass(c, c->items[i].text))) return true;
   return false;
 }
 

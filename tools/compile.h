@@ -14,7 +14,9 @@ typedef struct {
   int opt_level;              /* 0, 1, 2 */
   bool quantize;              /* false: keep the model's own types */
   const char *calibrate;      /* NULL: weight-only; a tensor file; "random" */
-  const char *pipeline;       /* NULL: by level */
+  /* Passes; `default`, `default{O=1,quantize=false}` among them stand for a level's pipeline. NULL:
+   * `default`, of opt_level and quantize. */
+  const char *pipeline;
   const char *const *plugins;
   size_t nplugins;
   PathMaps paths; /* what names of files become in binaries; those of IR text: in run.print */
@@ -39,6 +41,7 @@ bool npucc_run_passes(Npucc *c, IrLevel until);
 bool npucc_emit_image(Npucc *c, IsaImage *out);
 IrModule *npucc_module(Npucc *c); /* NULL before a model was read */
 PassManager *npucc_passes(Npucc *c);
+void npucc_print_pipeline(const Npucc *c, StrBuf *out); /* a line of text */
 /* Compiles for the host. As read, before any pass: the float reference. After
  * npucc_run_passes(IR_GRAPH): the same numbers the NPU program computes, integers bit for bit. The
  * module is left as it was and must outlive the program. NULL after a diagnostic. */

@@ -38,6 +38,7 @@ bool compile_args_take(CompileArgs *a, Cli *cli, int id, const char *value) {
   case CARG_PRINT_AFTER: cli_list_split(&a->print_after, value, a->arena); break;
   case CARG_PRINT_AFTER_ALL: run->print_after_all = true; break;
   case CARG_PREFIX_MAP: return take_prefix_map(a, cli, value);
+  case CARG_PRINT_PIPELINE: a->print_pipeline = true; break;
   case CARG_LOCATIONS: run->print.locations = true; break;
   case CARG_ELIDE_DATA:
     return cli_int(cli, "--elide-data", value, 1, INT64_MAX, &run->print.elide_data);
@@ -115,4 +116,14 @@ bool compile_args_check(const CompileArgs *a, Npucc *c, DiagEngine *diag) {
     return false;
   }
   return true;
+}
+
+bool compile_args_print_pipeline(CompileArgs *a, DiagEngine *diag) {
+  StrBuf text = {0};
+  Npucc *c = compile_args_finish(a, diag) ? npucc_new(&a->options, diag) : NULL;
+  if (c) npucc_print_pipeline(c, &text);
+  bool ok = c && cli_write(NULL, &text, diag);
+  strbuf_free(&text);
+  npucc_free(c);
+  return ok;
 }

@@ -18,12 +18,15 @@ enum {
   CARG_TIME_PASSES,
   CARG_STATS,
   CARG_PREFIX_MAP,
+  CARG_PRINT_PIPELINE,
 };
 /* Rows for a command's option table. */
 #define COMPILE_ARGS_PASSES                                                                        \
   {0, 0, NULL, NULL, "Passes:"},                                                                   \
       {CARG_PASSES, 0, "passes", "A,B{X=1},...",                                                   \
-       "run these passes (npu-opt --list-passes shows all)"},                                      \
+       "run these passes (npu-opt --list-passes shows all; default, default{O=1}: a level's)"},    \
+      {CARG_PRINT_PIPELINE, 0, "print-pipeline", NULL,                                             \
+       "print the passes that would run and exit"},                                                \
       {CARG_LOAD_PASS, 0, "load-pass", "FILE.so", "load passes built elsewhere. Repeatable"},      \
       {CARG_STOP_AFTER, 0, "stop-after", "N", "run the first N passes only"}, {                    \
     CARG_REPRODUCER, 0, "reproducer", "FILE",                                                      \
@@ -53,6 +56,7 @@ typedef struct {
   MachineDesc machine;
   const char *machine_name;
   CliList print_after, plugins;
+  bool print_pipeline;
   PathMap *paths;
   size_t npaths;
   Arena *arena;
@@ -63,6 +67,8 @@ void compile_args_free(CompileArgs *a);
 bool compile_args_take(CompileArgs *a, Cli *cli, int id, const char *value);
 /* After the last option: loads the machine and completes a->options. False after a diagnostic. */
 bool compile_args_finish(CompileArgs *a, DiagEngine *diag);
+/* --print-pipeline: what npucc_new would run, to standard output. */
+bool compile_args_print_pipeline(CompileArgs *a, DiagEngine *diag);
 /* Is an option given that only matters when passes run? */
 bool compile_args_for_passes(const CompileArgs *a);
 /* Are the names of --print-after passes of c? False after a diagnostic. */

@@ -53,7 +53,6 @@ static bool read_input(Npucc *c, const char *path, DiagEngine *diag) {
 }
 
 static bool run(CompileArgs *a, const char *path, const char *output, bool list, DiagEngine *diag) {
-  if (!a->options.pipeline) a->options.pipeline = "";
   bool free_to_write = !output || diag_writes(diag, "--output", output);
   Npucc *c = free_to_write && compile_args_finish(a, diag) ? npucc_new(&a->options, diag) : NULL;
   StrBuf out = {0};
@@ -86,7 +85,10 @@ int main(int argc, char **argv) {
     else
       ok = id != CLI_ERROR && compile_args_take(&args, cli, id, value);
   }
-  if (ok && id == CLI_END) {
+  if (!args.options.pipeline) args.options.pipeline = "";
+  if (ok && id == CLI_END && args.print_pipeline) {
+    ok = compile_args_print_pipeline(&args, cli_diag(cli));
+  } else if (ok && id == CLI_END) {
     if (cli_positionals(cli, &files) != (list ? 0 : 1))
       ok = cli_error(cli, list ? "--list-passes takes no file" : "give one file of IR text");
     else

@@ -286,6 +286,8 @@ int main(int argc, char **argv) {
   if (ok && id == CLI_END && o.manual)
     ok = cli_positionals(cli, &files) == 0 ? print_manual(cli_diag(cli))
                                            : cli_error(cli, "--manual takes no model");
+  else if (ok && id == CLI_END && o.args.print_pipeline)
+    ok = compile_args_print_pipeline(&o.args, cli_diag(cli));
   else if (ok && id == CLI_END)
     ok = finish_options(cli, &o) && run(&o, cli_diag(cli));
   cli_list_free(&o.outputs);

@@ -295,4 +295,32 @@ bad "no input 'q'; it has x: f32[1,4], k: f32[4] (a file of this name is './q=b.
 ok npucc product.mdl --calibrate './a=b.npz:y' -o x.bin
 ok npucc product.mdl --calibrate 'a=b.npz:y[0:1]' -o x.bin
 
+# ---- pipelines by name
+pipeline() { ok npu-opt --print-pipeline --passes="$1" && cp out pipeline; }
+for level in 0 1 2; do
+  ok npucc -O$level --print-pipeline
+  cp out by_level
+  pipeline "default{O=$level}"
+  same by_level pipeline
+done
+has "layout,legalize,tile" pipeline
+pipeline default
+same by_level pipeline
+ok npucc --no-quantize --print-pipeline
+cp out by_level
+pipeline "default{quantize=false}"
+same by_level pipeline
+[ "$(grep -c quantize pipeline)" = 0 ] || fail "quantize in a pipeline without it"
+pipeline "dce, default{O=0},sync{}"
+grep -q "^dce," pipeline || fail "what stands before default"
+has "quantize,lower,legalize,tile{search=false,slots=1},plan,pipeline,sync,allocate,sync{}" pipeline
+ok npucc two.mdl --passes=default -o named.bin
+same two.bin named.bin
+ok npucc nest.ir -o unnamed.bin
+ok npucc nest.ir --passes=default -o named.bin
+same unnamed.bin named.bin
+ok npucc two.mdl --passes=cse,default -o named.bin
+misused "its options are O=0, 1 or 2 and quantize=true or false" npucc two.mdl --passes="default{O=3}" -o x3.bin
+absent x3.bin
+
 exit $failed
