@@ -27,7 +27,7 @@ add_library(npucc_headers INTERFACE)
 set_target_properties(npucc_headers PROPERTIES EXPORT_NAME headers)
 target_include_directories(npucc_headers INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/npucc>)
 
-install(TARGETS npucc npu-opt npu-as npu-objdump npusim RUNTIME)
+install(TARGETS npucc npu-opt npu-as npu-objdump npu-diff npusim RUNTIME)
 install(TARGETS npucc_shared npurt_shared npucc_headers EXPORT npuccTargets LIBRARY)
 
 set(NPU_PUBLIC_HEADERS
@@ -39,6 +39,15 @@ set(NPU_PUBLIC_HEADERS
 foreach(header ${NPU_PUBLIC_HEADERS})
   get_filename_component(dir ${header} DIRECTORY)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/npucc/${dir})
+endforeach()
+
+# What the commands read and what there is to read about them.
+set(share_dir ${CMAKE_INSTALL_DATADIR}/npucc)
+install(DIRECTORY isa/machines DESTINATION ${share_dir})
+install(DIRECTORY examples/pass_template DESTINATION ${share_dir})
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+foreach(manual frontend ir isa passes runtime)
+  install(FILES ${manual}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME ${manual}.md)
 endforeach()
 
 # CMake: find_package(npucc) gives npucc::npucc, npucc::npurt and npucc::headers.

@@ -13,7 +13,13 @@ step() { echo "== $1"; }
 
 step "install"
 "$cmake" --install "$build" --prefix "$prefix" >/dev/null
-for program in npucc npu-opt npu-as npu-objdump npusim; do "$prefix/bin/$program" --version; done
+for program in npucc npu-opt npu-as npu-objdump npu-diff npusim; do "$prefix/bin/$program" --version; done
+
+step "machine files, the pass template and the manuals"
+for file in "$source"/isa/machines/*; do cmp "$file" "$prefix/share/npucc/machines/$(basename "$file")"; done
+for file in "$source"/examples/pass_template/*; do cmp "$file" "$prefix/share/npucc/pass_template/$(basename "$file")"; done
+for manual in frontend ir isa passes runtime; do cmp "$source/$manual/README.md" "$prefix/share/doc/npucc/$manual.md"; done
+cmp "$source/README.md" "$prefix/share/doc/npucc/README.md"
 
 step "installed headers compile alone"
 "$source/tests/style/headers.sh" "$prefix/include/npucc" "$cc" -I"$prefix/include/npucc"
@@ -32,7 +38,7 @@ if nm --undefined-only "$work/all.o" | grep _Z; then
 fi
 
 step "the pass template builds against the installed headers and links nothing of npucc"
-"$cmake" -G Ninja -S "$source/examples/pass_template" -B "$work/pass" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+"$cmake" -G Ninja -S "$prefix/share/npucc/pass_template" -B "$work/pass" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 "$cmake" --build "$work/pass" >/dev/null
 if nm -D --undefined-only "$work/pass/double_neg.so" | grep -E ' (ir_|pass_|mem_|arena_|diag_|isa_)'; then
   echo "the plugin needs symbols of npucc" >&2
