@@ -152,4 +152,21 @@ for level in -O0 -O1 -O2; do
     for name in $exact; do same $name.npy $name.got.npy; done
   done
 done
+
+# Integers of more digits than bf16 keeps, rounded to it inside a kernel, ties to even: 256, 260, -256 and 999424, times 3,
+# plus 1.
+cat >digits.mdl <<'END'
+model m(x: s32[4]) -> (y: f32[4])
+{
+  return cast(cast(x, bf16), f32) * 3 + 1
+}
+END
+{ printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }"
+  printf '\x01\x01\0\0\x03\x01\0\0\xff\xfe\xff\xff\x41\x42\x0f\0'; } >x.npy
+for level in -O0 -O1 -O2; do
+  ok npucc digits.mdl $level -o m.bin
+  ok npusim m.bin --input x.npy --output y.npy
+  got=$(values y.npy | awk '{ printf "%d ", $1 }')
+  [ "$got" = "769 781 -767 2998273 " ] || fail "s32 through bf16 $level: $got"
+done
 exit $failed

@@ -13,8 +13,9 @@ typedef struct {
   DType dtype;
   int rank;
   int64_t shape[GEN_RANK];
-  double mag; /* about how large elements are; kept small so that bounds mean something */
-  bool exact; /* no float sum in its past: the same bits whatever the order of additions */
+  double mag;  /* about how large elements are; kept small so that bounds mean something */
+  bool exact;  /* no float sum in its past: the same bits whatever the order of additions */
+  double zero; /* > 0: its elements are that near to zero, however the model is compiled */
   bool used;
   bool
       special; /* an input of zeros of both signs, infinities, NaN: read by what tames them alone */
@@ -26,6 +27,7 @@ typedef struct {
   GenValue v[GEN_VALUES];
   StrBuf inputs, body, text; /* text: the whole model */
   int nweights, nstates;
+  bool tables; /* some value was read from a table of reals, which quantize rounds */
   bool coarse; /* some value was rounded to bf16 after a float sum */
   int nout;
   int out[4]; /* values returned */

@@ -342,6 +342,7 @@ bool gen_make_gather_computed(Gen *g) {
   int64_t table[] = {limit + gen_range(g, 0, 3), width};
   char w[24];
   gen_weight(g, 2, table, 1, w);
+  g->tables = true;
   return gen_emit(g, DT_F32, rank + 1, shape, 1, true, "embed(%s, %s)", i->name, w);
 }
 
@@ -352,6 +353,7 @@ bool gen_make_embed(Gen *g) {
   GenValue *i = gen_index_input(g, n, table[0]);
   if (!i) return false;
   gen_weight(g, 2, table, 1, w);
+  g->tables = true;
   return gen_emit(g, DT_F32, 2, shape, 1, true, "embed(%s, %s)", i->name, w);
 }
 
