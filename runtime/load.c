@@ -120,7 +120,8 @@ static bool prepare(NpurtModel *m, const char *path, DiagEngine *diag) {
   m->level = allowed < 0 || allowed > host ? host : allowed;
   m->mxu = mxu_kernels(m->level);
   const char *why;
-  if (!device_init(m, path, &why)) return diag_error(diag, nowhere, "E-memory", "%s", why), false;
+  if (!device_init(m, file_is_mapped(&m->img.map) ? path : NULL, &why))
+    return diag_error(diag, nowhere, "E-memory", "%s", why), false;
   const MachineDesc *mc = &m->img.machine;
   m->tmp_a = mem_alloc(RT_TMP_ROWS * ((size_t)mc->mxu_rows * 2 + 64) + 64);
   m->tmp_c = mem_alloc(RT_TMP_ROWS * (size_t)mc->mxu_cols * sizeof(int32_t));

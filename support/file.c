@@ -74,12 +74,45 @@ bool file_map(const char *path, FileMap *out, const char **why) {
   return ok;
 }
 
+bool file_is_mapped(const FileMap *m) {
+  return m->base && m->base == (const void *)m->data;
+}
+
 void file_unmap(FileMap *m) {
-  if (m->base && m->base == (const void *)m->data)
+  if (file_is_mapped(m))
     munmap(m->base, m->size);
   else
     mem_free(m->base);
   *m = (FileMap){0};
+}
+
+/* Whether a line of /proc/self/maps is of the mapping that holds `at`: "begin-end perms ... path".
+ */
+static bool holds(const char *line, uintptr_t at) {
+  char *end;
+  uintptr_t begin = strtoull(line, &end, 16);
+  return *end == '-' && at >= begin && at < strtoull(end + 1, NULL, 16);
+}
+
+/* The text of /proc/self/maps, as much as there is room for. Usable in a handler of signals. */
+static char *memory_maps(void) {
+  static char text[1 << 16];
+  size_t len = 0;
+  int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  for (ssize_t n = 1; fd >= 0 && n > 0 && len + 1 < sizeof text; len += n > 0 ? (size_t)n : 0)
+    n = read(fd, text + len, sizeof text - 1 - len);
+  text[len] = 0;
+  return text;
+}
+
+char *file_mapped_at(const void *at) {
+  for (char *line = memory_maps(), *next; *line; line = next) {
+    next = line + strcspn(line, "\n");
+    if (*next) *next++ = 0;
+    char *path = strchr(line, '/');
+    if (path && holds(line, (uintptr_t)at)) return path;
+  }
+  return NULL;
 }
 
 /* ---- atomic writing ---- */
@@ -272,6 +305,12 @@ bool file_can_write(const char *path, const char **why) {
   AtomicFile *f = atomic_file_begin(path, why);
   atomic_file_abort(f);
   return f != NULL;
+}
+
+bool file_is_pipe(const char *path) {
+  struct stat st;
+  if ((strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(path, &st)) != 0) return false;
+  return S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
 }
 
 bool file_exists(const char *path) {

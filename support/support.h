@@ -136,6 +136,8 @@ typedef struct {
   size_t size;
   void *base; /* private */
 } FileMap;
+/* A file that is cut short while it is mapped raises SIGBUS where it is read (the commands report
+ * it). */
 bool file_map(const char *path, FileMap *out, const char **why);
 void file_unmap(FileMap *m);
 /* Writes to a temporary beside path and renames it over path, so path is never half-written, not
@@ -152,6 +154,13 @@ void atomic_file_abort(AtomicFile *f);
 /* Whether a write to path can begin; nothing is left behind. */
 bool file_can_write(const char *path, const char **why);
 bool file_exists(const char *path);
+/* What can be read but once: a pipe or socket, standard input ("-") included. */
+bool file_is_pipe(const char *path);
+/* Path of the file that is mapped at an address, NULL for other memory. For handlers of signals:
+ * allocates nothing; the text is overwritten by the next call. */
+char *file_mapped_at(const void *at);
+/* Whether m is a mapping of a file, not a copy of what was read from one. */
+bool file_is_mapped(const FileMap *m);
 /* Directory part of path joined with name (name as it is when absolute). */
 char *path_beside(Arena *a, const char *path, const char *name);
 /* Absolute path without links and dots, the same for every way of naming a file; NULL when there is
@@ -184,7 +193,8 @@ FileTrack *diag_track(const DiagEngine *d); /* NULL: not asked for; d may be NUL
 /* To be called before a file is read: false when it is one to be written; *why lives as long as d.
  */
 bool diag_reads(DiagEngine *d, const char *path, const char **why);
-/* file_map of a file so announced: how libraries read what users name. */
+/* file_map of a file so announced: how libraries read what users name. A pipe is read
+ * once and what it gave kept as long as d, for whoever names it again. */
 bool diag_map_file(DiagEngine *d, const char *path, FileMap *out, const char **why);
 /* To be called for each file to be written, as soon as its name is known; `what` is the option that
  * names it ("--output") and outlives d. False after a diagnostic (E-file) when it is read, or

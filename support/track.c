@@ -18,10 +18,17 @@ typedef struct {
   const char *path, *what; /* what: the option that writes it; NULL: it is read */
 } Tracked;
 
+typedef struct {
+  FileId id;
+  FileMap all;
+} ReadPipe;
+
 struct FileTrack {
   Arena *arena;
   Tracked *files;
   size_t n;
+  ReadPipe *pipes;
+  size_t npipes;
 };
 
 FileTrack *file_track_new(void) {
@@ -34,6 +41,8 @@ void file_track_free(FileTrack *t) {
   if (!t) return;
   arena_free(t->arena);
   mem_free(t->files);
+  for (size_t i = 0; i < t->npipes; i++) file_unmap(&t->pipes[i].all);
+  mem_free(t->pipes);
   mem_free(t);
 }
 
@@ -96,7 +105,26 @@ bool diag_writes(DiagEngine *d, const char *what, const char *path) {
   return !problem;
 }
 
+/* What came out of a pipe, which gives it but once; lives as long as the track. */
+static bool map_pipe(FileTrack *t, const char *path, FileMap *out, const char **why) {
+  struct stat st = {0};
+  if ((strcmp(path, "-") == 0 ? fstat(0, &st) : stat(path, &st)) != 0) return false;
+  FileId id = {st.st_dev, st.st_ino, NULL};
+  size_t i = 0;
+  while (i < t->npipes && !same_file(&t->pipes[i].id, &id)) i++;
+  if (i == t->npipes) {
+    FileMap all;
+    if (!file_map(path, &all, why)) return false;
+    t->pipes = mem_realloc(t->pipes, (t->npipes + 1) * sizeof *t->pipes);
+    t->pipes[t->npipes++] = (ReadPipe){id, all};
+  }
+  *out = (FileMap){.data = t->pipes[i].all.data, .size = t->pipes[i].all.size};
+  return true;
+}
+
 bool diag_map_file(DiagEngine *d, const char *path, FileMap *out, const char **why) {
+  FileTrack *t = diag_track(d);
   *out = (FileMap){0};
-  return diag_reads(d, path, why) && file_map(path, out, why);
+  if (!diag_reads(d, path, why)) return false;
+  return t && file_is_pipe(path) ? map_pipe(t, path, out, why) : file_map(path, out, why);
 }

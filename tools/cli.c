@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 struct Cli {
@@ -70,7 +72,22 @@ void cli_trapped(Cli *c) {
 static char crash_message[200];
 static bool (*explain_crash)(int number);
 
-static void crashed(int number) {
+/* When a mapped file became shorter than what is read of it, says so and ends. */
+static void file_cut_short(const void *at) {
+  static char before[] = "error: '",
+              after[] = "' was cut short while it was read; do not change files in use [E-file]\n";
+  char *path = file_mapped_at(at);
+  if (!path) return;
+  struct iovec parts[3] = {
+      {before, sizeof before - 1}, {path, strlen(path)}, {after, sizeof after - 1}};
+  ssize_t written = writev(STDERR_FILENO, parts, 3);
+  (void)written;
+  _exit(CLI_FAILED);
+}
+
+static void crashed(int number, siginfo_t *info, void *context) {
+  (void)context;
+  if (number == SIGBUS && info->si_code == BUS_ADRERR) file_cut_short(info->si_addr);
   if (!explain_crash || !explain_crash(number)) {
     ssize_t written = write(STDERR_FILENO, crash_message, strlen(crash_message));
     (void)written; /* nothing is left to be done about it */
@@ -92,8 +109,8 @@ static void catch_crashes(const char *name) {
   stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
   sigaltstack(&alternative, NULL);
   for (size_t i = 0; i < NPU_COUNTOF(signals); i++) {
-    struct sigaction old,
-        handler = {.sa_handler = crashed, .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND)};
+    struct sigaction old, handler = {.sa_sigaction = crashed,
+                                     .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND | SA_SIGINFO)};
     if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
       sigaction(signals[i], &handler, NULL);
   }
