@@ -13,8 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t n = t->bytes / dtype_size(t->dtype);
     if (tensor_file_find(f, t->name) == NULL) abort();
     /* Little of what claims much: the elements are inflated. */
-    size_t size = dtype_size(t->dtype), some = n < 4096 ? n : 4096;
-    const void *end = tensor_file_part(f, t, (n - some) * size, some * size, diag, SRC_LOC_NONE);
+    size_t width = dtype_size(t->dtype), some = n < 4096 ? n : 4096;
+    const void *end = tensor_file_part(f, t, (n - some) * width, some * width, diag, SRC_LOC_NONE);
     const void *all = t->bytes < 1 << 24 ? tensor_file_data(f, t, diag, SRC_LOC_NONE) : NULL;
     if ((!end || (!all && t->bytes < 1 << 24)) && diag_errors(diag) == 0) abort();
     for (size_t k = 0; all && k < n; k++) sum += dtype_get(t->dtype, all, k);
