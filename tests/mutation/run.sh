@@ -15,13 +15,15 @@ wanted=$1
 seed=${2:-1}
 draw=${3:-0}
 folder=$PWD/build/mutation
-source=$folder/source
+source=$folder/source # with a mistake
+right=$folder/right   # without
 build=$folder/build
 export NPUCC_SHARED=${NPUCC_SHARED:-$PWD/../shared/data}
 
-rm -rf "$source"
-mkdir -p "$source"
-git ls-files -z | xargs -0 cp --parents -t "$source" || exit 1
+rm -rf "$source" "$right"
+mkdir -p "$right"
+git ls-files -z | xargs -0 cp --parents -t "$right" || exit 1
+cp -r "$right" "$source"
 cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release >/dev/null || exit 1
 
 # A mutated program may eat all memory, or wait for an end of input that does not come.
@@ -53,8 +55,7 @@ for ((; planted < wanted; draw++)); do
     echo "$planted. draw $draw: $mistake: $verdict"
   fi
   # A new time stamp, so that the right code is built again.
-  cp "$OLDPWD/$file" "$file"
-  touch "$file"
+  cp "$right/$file" "$file"
 done
 
 echo
