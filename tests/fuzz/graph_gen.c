@@ -108,6 +108,13 @@ GenValue *gen_special_input(Gen *g, int64_t length) {
   return v;
 }
 
+const char *gen_far_input(Gen *g, int rank, const int64_t *shape, char name[24]) {
+  snprintf(name, 24, "far%d", g->nfar++);
+  strbuf_printf(&g->inputs, "%s%s: ", g->inputs.len ? ", " : "", name);
+  put_type(&g->inputs, DT_F32, rank, shape);
+  return name;
+}
+
 GenValue *gen_index_input(Gen *g, int64_t length, int64_t limit) {
   GenValue *v = value_new(g, DT_S32, 1, &length, (double)limit, true);
   if (!v) return NULL;

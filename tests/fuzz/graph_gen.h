@@ -26,7 +26,7 @@ typedef struct {
   int n;
   GenValue v[GEN_VALUES];
   StrBuf inputs, body, text; /* text: the whole model */
-  int nweights, nstates;
+  int nweights, nstates, nfar;
   bool tables; /* some value was read from a table of reals, which quantize rounds */
   bool coarse; /* some value was rounded to bf16 after a float sum */
   int nout;
@@ -34,7 +34,7 @@ typedef struct {
 } Gen;
 
 /* Writes a model of about `size` operators. Inputs named i<number>_<limit> are indices below limit,
- * those named z<number> special values. */
+ * those named z<number> special values, those named far<number> numbers about 1000. */
 void gen_model(Gen *g, uint64_t seed, int size);
 void gen_free(Gen *g);
 
@@ -56,6 +56,8 @@ const char *gen_positive_weight(Gen *g, int rank, const int64_t *shape, char nam
 GenValue *gen_index_input(Gen *g, int64_t length, int64_t limit);
 /* A new input of special values, named z<number>. */
 GenValue *gen_special_input(Gen *g, int64_t length);
+/* A new input of numbers about 1000, which other operators do not see; its name begins with far. */
+const char *gen_far_input(Gen *g, int rank, const int64_t *shape, char name[24]);
 /* A new input. */
 GenValue *gen_input(Gen *g, DType t, int rank, const int64_t *shape);
 int64_t gen_dim(Gen *g); /* mostly small, sometimes a prime past a tile */

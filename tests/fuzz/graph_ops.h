@@ -5,7 +5,7 @@
 
 /* clang-format off */
 #define GEN_OPS(X) \
-  X(unary, 20) X(step, 4) X(binary, 18) X(cast, 6) X(compare, 2) X(matmul, 8) X(self_product, 3) \
+  X(unary, 20) X(step, 4) X(far_mean, 3) X(binary, 18) X(cast, 6) X(compare, 2) X(matmul, 8) X(self_product, 3) \
   X(integer_product, 6) X(linear, 8) X(conv, 12) X(pool, 8) X(reduce, 8) X(argmax, 3) X(norm, 8) \
   X(reshape, 6) X(transpose, 6) X(concat, 5) X(slice, 5) X(pad, 4) X(broadcast, 3) X(gather, 4) \
   X(state, 2) X(mask, 3) X(embed, 2) X(split, 3) X(update, 3) X(gather_computed, 3) X(conv1d, 3) \

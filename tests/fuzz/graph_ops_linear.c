@@ -237,6 +237,23 @@ bool gen_make_reduce(Gen *g) {
                   scale);
 }
 
+/* The mean of many numbers about 1000, less 1000: what a sum loses by its length shows. A quarter
+ * of it, so that four units in the last place of the sum stay below what is compared. */
+bool gen_make_far_mean(Gen *g) {
+  int axis = (int)gen_range(g, 0, 2), rank = 0;
+  int64_t shape[3], kept[3];
+  bool two = gen_chance(g, 0.3);
+  for (int i = 0; i < 3; i++) shape[i] = i == axis ? 1 : gen_range(g, 1, 5);
+  int64_t most = GEN_ELEMENTS / gen_elements(3, shape);
+  shape[axis] = gen_range(g, most / 4, most);
+  for (int i = 0; i < 3; i++)
+    if (i != axis && !(two && i == (axis + 1) % 3)) kept[rank++] = shape[i];
+  char x[24], more[8] = "";
+  if (two) snprintf(more, sizeof more, ", %d", (axis + 1) % 3);
+  return gen_emit(g, DT_F32, rank, kept, 1, false, "(mean(%s, axis = [%d%s]) - 1000) * 0.25",
+                  gen_far_input(g, 3, shape, x), axis, more);
+}
+
 bool gen_make_argmax(Gen *g) {
   GenValue *x = gen_pick(g, DT_F32, 2, GEN_RANK, true);
   if (!x) return false;
