@@ -1,5 +1,5 @@
-/* Operators of random models whose right value is known whatever the model is compiled to: integers
- * of the model's own, and differences that are zero. */
+/* Operators of random models about numbers: integers of the model's own, differences that are zero,
+ * zeros with signs and other special values. */
 #include "tests/fuzz/graph_ops.h"
 #include <string.h>
 
@@ -117,4 +117,38 @@ bool gen_make_wide_integer(Gen *g) {
   if (!x) return false;
   return gen_emit(g, DT_F32, x->rank, x->shape, 8, true,
                   "clip(cast(cast(%s, bf16), f32) * 0.015625 + 1, -8, 8)", x->name);
+}
+
+/* Zeros of both signs through what must keep them, or must not; their signs come out as numbers. */
+bool gen_make_zeros(Gen *g) {
+  static const char *const ops[] = {"%s + 0",    "0 + %s",        "%s - (-0.0)",  "%s - 0",
+                                    "%s + -0.0", "max(%s, -0.0)", "min(0.0, %s)", "%s * 1"};
+  GenValue *x = gen_pick(g, DT_F32, 1, GEN_RANK, true);
+  if (!x) return false;
+  GenValue a = *x;
+  GenValue *z = gen_emit(g, DT_F32, a.rank, a.shape, a.mag, true, "relu(%s) * -1", a.name);
+  if (!z) return false;
+  z->used = true;
+  char text[64];
+  const char *op = ops[gen_range(g, 0, (int64_t)NPU_COUNTOF(ops) - 1)], *at = strstr(op, "%s");
+  snprintf(text, sizeof text, "%.*s%s%s", (int)(at - op), op, z->name, at + 2);
+  return gen_emit(g, DT_F32, a.rank, a.shape, 1, true, "where(1 / (%s) < 0, -0.5, 0.75)", text);
+}
+
+/* Arithmetic and powers of special values, tamed. */
+bool gen_make_special(Gen *g) {
+  static const char *const ops[] = {
+      "pow(%s, %s)", "pow(%s, 0.5) + %s * 0", "max(%s, %s)", "min(%s, %s)", "%s - %s",
+      "%s / %s",     "pow(%s, -3) * %s"};
+  int64_t n = gen_range(g, 12, 120);
+  GenValue *a = gen_special_input(g, n), *b = a ? gen_special_input(g, n) : NULL;
+  if (!b) return false;
+  const char *op = ops[gen_range(g, 0, (int64_t)NPU_COUNTOF(ops) - 1)], *first = strstr(op, "%s"),
+             *second = strstr(first + 2, "%s");
+  int k = g->n;
+  strbuf_printf(&g->body, "  q%d = %.*s%s%.*s%s%s\n", k, (int)(first - op), op, a->name,
+                (int)(second - first - 2), first + 2, b->name, second + 2);
+  return gen_emit(g, DT_F32, 1, &n, 4, true,
+                  "where(q%d == q%d, clip(q%d, -4, 4) + where(1 / q%d < 0, 0.5, 0.25), 0.125)", k,
+                  k, k, k);
 }
