@@ -15,7 +15,7 @@ typedef struct {
   int64_t shape[GEN_RANK];
   double mag;  /* about how large elements are; kept small so that bounds mean something */
   bool exact;  /* no float sum in its past: the same bits whatever the order of additions */
-  double zero; /* > 0: its elements are that near to zero, however the model is compiled */
+  double zero; /* > 0: its elements are that near to zero by construction */
   bool used;
   bool
       special; /* an input of zeros of both signs, infinities, NaN: read by what tames them alone */

@@ -76,7 +76,7 @@ static bool compare(Trial *t, const DiffTensor *got, const DiffTensor *want, dou
   return false;
 }
 
-/* Of a value that is zero however the model is compiled. */
+/* Of a value that is zero by construction. */
 static bool near_zero(Trial *t, const DiffTensor *got, double bound) {
   for (size_t i = 0; i < got->n; i++) {
     double x = dtype_get(got->dtype, got->data, i);
@@ -88,11 +88,17 @@ static bool near_zero(Trial *t, const DiffTensor *got, double bound) {
   return true;
 }
 
+/* A product whose weight -O0 leaves uncomputed stays bf16, where its like, calibrated on inputs
+ * that differ from those of the run, may clip: their difference is not zero. */
+static bool zeros_hold(const Trial *t) {
+  return t->opt > 0 || t->numerics != STATIC;
+}
+
 static bool compare_all(Trial *t, const Diff *d) {
   static const double relative[] = {0x1p-13, 0x1p-6, 0x1p-6};
   for (int i = 0; i < d->runs * d->nout; i++) {
     const GenValue *v = &t->gen.v[t->gen.out[i % d->nout]];
-    if (v->zero > 0 && !near_zero(t, &d->simulated[i], v->zero)) return false;
+    if (v->zero > 0 && zeros_hold(t) && !near_zero(t, &d->simulated[i], v->zero)) return false;
     double bound = v->exact ? 0 : relative[t->gen.coarse ? DEFAULT : t->numerics];
     if (!compare(t, &d->simulated[i], &d->optimized[i], bound, "simulator")) return false;
     /* The graph passes alone change nothing but the order of sums, and quantize nothing before the
