@@ -57,11 +57,15 @@ static CliStatus status_by_code(const DiagEngine *d) {
   return CLI_OK;
 }
 
-CliStatus cli_status(const Cli *c, bool ok) {
+static CliStatus status_of(const Cli *c, bool ok) {
   if (ok) return CLI_OK;
   if (c->misused) return CLI_USAGE;
   CliStatus status = status_by_code(c->diag);
   return status != CLI_OK ? status : c->trapped ? CLI_TRAPPED : CLI_FAILED;
+}
+
+int cli_status(const Cli *c, bool ok) {
+  return (int)status_of(c, ok);
 }
 
 void cli_trapped(Cli *c) {

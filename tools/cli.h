@@ -47,8 +47,8 @@ void cli_explain_crash(bool (*explain)(int number));
 /* The command's diagnostics, printed to standard error as they come, in colour on a terminal. Lives
  * as long as c; until then running out of memory is one of them (E-memory) and ends the process. */
 DiagEngine *cli_diag(const Cli *c);
-/* What main returns after all is done, `ok` or not: from what was reported. */
-CliStatus cli_status(const Cli *c, bool ok);
+/* What main returns after all is done, `ok` or not: a CliStatus, from what was reported. */
+int cli_status(const Cli *c, bool ok);
 /* The failure to come is one of the simulated program. */
 void cli_trapped(Cli *c);
 /* The next option's id with its value (NULL without one); CLI_END after the last; CLI_DONE when

@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
       cli_error(cli, "give one file to assemble");
     }
   }
-  CliStatus status = cli_status(cli, ok);
+  int status = cli_status(cli, ok);
   cli_free(cli);
   return status;
 }

@@ -187,9 +187,9 @@ int main(int argc, char **argv) {
     ok = cli_positionals(cli, &files) == 2 ? run(&o, files, cli_diag(cli), &equal)
                                            : cli_error(cli, "give two files to compare");
   /* As diff(1): a difference is 1, so what keeps from comparing is 2. */
-  CliStatus status = cli_status(cli, ok);
+  int status = cli_status(cli, ok);
   if (status == CLI_FAILED) status = CLI_USAGE;
   cli_free(cli);
   if (ok && !equal) status = CLI_FAILED;
-  return (int)status;
+  return status;
 }

@@ -162,7 +162,7 @@ int main(int argc, char **argv) {
   if (id == CLI_END && !help)
     ok = cli_positionals(cli, &files) == 1 ? run(files[0], parts, cli_diag(cli))
                                            : cli_error(cli, "give one binary to show");
-  CliStatus status = cli_status(cli, ok);
+  int status = cli_status(cli, ok);
   cli_free(cli);
   return status;
 }

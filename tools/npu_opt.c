@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
       ok = run(&args, list ? NULL : files[0], output, list, cli_diag(cli));
   }
   compile_args_free(&args);
-  CliStatus status = cli_status(cli, ok);
+  int status = cli_status(cli, ok);
   cli_free(cli);
   return status;
 }

@@ -295,7 +295,7 @@ int main(int argc, char **argv) {
   cli_list_free(&o.weights);
   cli_list_free(&o.settings);
   compile_args_free(&o.args);
-  CliStatus status = cli_status(cli, ok);
+  int status = cli_status(cli, ok);
   cli_free(cli);
   return status;
 }

@@ -238,7 +238,7 @@ int main(int argc, char **argv) {
   cli_list_free(&o.inputs);
   cli_list_free(&o.outputs);
   cli_list_free(&o.args);
-  CliStatus status = cli_status(cli, ok);
+  int status = cli_status(cli, ok);
   cli_free(cli);
   return status;
 }
