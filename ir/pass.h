@@ -138,9 +138,10 @@ typedef struct {
   /* verify_each: after every pass, which debug builds do in any case. Passes that are not trusted
    * (pass_manager_trust) are always followed by it. */
   bool verify_each, time_passes, stats, print_after_all;
-  IrPrintOptions print;           /* how dumps print */
-  const char *const *print_after; /* pass names */
-  int nprint_after;
+  bool print_changed;   /* after every pass that changed something, and which ones did not */
+  IrPrintOptions print; /* how dumps print */
+  const char *const *print_before, *const *print_after; /* pass names */
+  int nprint_before, nprint_after;
   int stop_after;         /* run at most this many passes; -1: all */
   const char *reproducer; /* where to write IR + pipeline when a pass fails; NULL: nowhere */
   PassWatch *watch;       /* NULL: none */

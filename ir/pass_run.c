@@ -32,18 +32,39 @@ void pass_count(PassContext *pc, const char *what, int64_t n) {
 
 /* ---- dumps and tables ---- */
 
-static bool wants_dump(const PassRunOptions *o, const Pass *pass) {
-  for (int i = 0; i < o->nprint_after; i++)
-    if (!strcmp(o->print_after[i], pass->name)) return true;
-  return o->print_after_all;
+static bool names(const char *const *list, int n, const Pass *pass) {
+  for (int i = 0; i < n; i++)
+    if (!strcmp(list[i], pass->name)) return true;
+  return false;
 }
 
-static void dump(PassManager *pm, const PassRunOptions *o, const Pass *pass) {
+static void dump(PassManager *pm, const PassRunOptions *o, const char *when, const Pass *pass) {
   StrBuf text = {0};
-  strbuf_printf(&text, "// after %s\n", pass->name);
+  strbuf_printf(&text, "// %s %s\n", when, pass->name);
   ir_print_with(pm->module, &text, &o->print);
   fwrite(text.data, 1, text.len, o->print_stream);
   strbuf_free(&text);
+}
+
+/* Everything there is in the module, for a comparison. */
+static StrBuf whole_text(PassManager *pm) {
+  StrBuf text = {0};
+  ir_print(pm->module, &text, true);
+  return text;
+}
+
+/* before: the module's text before the pass; empty unless changes are to be shown. */
+static void dump_after(PassManager *pm, const PassRunOptions *o, const Pass *pass,
+                       const StrBuf *before) {
+  bool wanted = o->print_after_all || names(o->print_after, o->nprint_after, pass);
+  if (o->print_changed) {
+    StrBuf after = whole_text(pm);
+    bool changed = after.len != before->len || memcmp(after.data, before->data, after.len) != 0;
+    if (!changed && !wanted) fprintf(o->print_stream, "// %s: no change\n", pass->name);
+    wanted = wanted || changed;
+    strbuf_free(&after);
+  }
+  if (wanted) dump(pm, o, "after", pass);
 }
 
 static void print_times(const PassManager *pm, FILE *out) {
@@ -186,12 +207,17 @@ static bool run_step(PassManager *pm, const QueuedPass *q, const PassRunOptions 
     o->watch->reproducer = o->reproducer;
     o->watch->pass = q->pass->name;
   }
+  StrBuf before = {0};
+  if (o->print_stream && names(o->print_before, o->nprint_before, q->pass))
+    dump(pm, o, "before", q->pass);
+  if (o->print_stream && o->print_changed) before = whole_text(pm);
   double start = now_ms();
   bool ok = run_pass(pm, q, o);
   pm->times = mem_realloc(pm->times, (pm->ntimes + 1) * sizeof *pm->times);
   pm->times[pm->ntimes++] = (PassTime){q->pass, now_ms() - start};
   ok = ok && verify_after(pm, q, o);
-  if (ok && o->print_stream && wants_dump(o, q->pass)) dump(pm, o, q->pass);
+  if (ok && o->print_stream) dump_after(pm, o, q->pass, &before);
+  strbuf_free(&before);
   if (o->watch) *o->watch = (PassWatch){0};
   finish_reproducer(pm, q, o, draft, ok);
   return ok;
@@ -200,6 +226,9 @@ static bool run_step(PassManager *pm, const QueuedPass *q, const PassRunOptions 
 bool pass_manager_run(PassManager *pm, const PassRunOptions *o) {
   bool ok = true;
   pm->nstats = pm->ntimes = 0;
+  for (int i = 0; i < o->nprint_before; i++)
+    if (!pm_find(pm, o->print_before[i]))
+      ok = pm_unknown_pass(pm, o->print_before[i], SRC_LOC_NONE);
   for (int i = 0; i < o->nprint_after; i++)
     if (!pm_find(pm, o->print_after[i])) ok = pm_unknown_pass(pm, o->print_after[i], SRC_LOC_NONE);
   for (size_t i = 0; i < pm->nqueue && ok && (o->stop_after < 0 || i < (size_t)o->stop_after); i++)

@@ -12,6 +12,7 @@ void compile_args_init(CompileArgs *a) {
 }
 
 void compile_args_free(CompileArgs *a) {
+  cli_list_free(&a->print_before);
   cli_list_free(&a->print_after);
   cli_list_free(&a->plugins);
   mem_free(a->paths);
@@ -36,6 +37,8 @@ bool compile_args_take(CompileArgs *a, Cli *cli, int id, const char *value) {
   case CARG_PASSES: a->options.pipeline = value; break;
   case CARG_REPRODUCER: run->reproducer = value; break;
   case CARG_PRINT_AFTER: cli_list_split(&a->print_after, value, a->arena); break;
+  case CARG_PRINT_BEFORE: cli_list_split(&a->print_before, value, a->arena); break;
+  case CARG_PRINT_CHANGED: run->print_changed = true; break;
   case CARG_PRINT_AFTER_ALL: run->print_after_all = true; break;
   case CARG_PREFIX_MAP: return take_prefix_map(a, cli, value);
   case CARG_PRINT_PIPELINE: a->print_pipeline = true; break;
@@ -87,6 +90,8 @@ bool compile_args_finish(CompileArgs *a, DiagEngine *diag) {
   o->run.print.paths = &o->paths;
   o->plugins = a->plugins.items;
   o->nplugins = (size_t)a->plugins.n;
+  o->run.print_before = a->print_before.items;
+  o->run.nprint_before = a->print_before.n;
   o->run.print_after = a->print_after.items;
   o->run.nprint_after = a->print_after.n;
   return true;
@@ -95,8 +100,23 @@ bool compile_args_finish(CompileArgs *a, DiagEngine *diag) {
 bool compile_args_for_passes(const CompileArgs *a) {
   const PassRunOptions *run = &a->options.run;
   return a->options.pipeline || a->options.calibrate || run->stop_after >= 0 || run->reproducer ||
-         a->print_after.n || run->print_after_all || run->verify_each || run->time_passes ||
-         run->stats;
+         a->print_before.n || a->print_after.n || run->print_after_all || run->print_changed ||
+         run->verify_each || run->time_passes || run->stats;
+}
+
+static bool are_passes(const CliList *words, const char *option, const char *const *names, size_t n,
+                       DiagEngine *diag) {
+  for (int k = 0; k < words->n; k++) {
+    bool known = false;
+    for (size_t i = 0; i < n; i++) known |= strcmp(names[i], words->items[k]) == 0;
+    if (known) continue;
+    const char *near = str_nearest(words->items[k], names, n);
+    diag_error(diag, SRC_LOC_NONE, "E-option", "%s: there is no pass '%s'%s%s%s", option,
+               words->items[k], near ? "; did you mean '" : "; npu-opt --list-passes shows all",
+               near ? near : "", near ? "'?" : "");
+    return false;
+  }
+  return true;
 }
 
 bool compile_args_check(const CompileArgs *a, Npucc *c, DiagEngine *diag) {
@@ -104,18 +124,8 @@ bool compile_args_check(const CompileArgs *a, Npucc *c, DiagEngine *diag) {
   size_t n = pass_manager_count(pm);
   const char **names = ARENA_ARRAY(a->arena, const char *, n);
   for (size_t i = 0; i < n; i++) names[i] = pass_manager_at(pm, i)->name;
-  for (int k = 0; k < a->print_after.n; k++) {
-    const char *word = a->print_after.items[k];
-    bool known = false;
-    for (size_t i = 0; i < n; i++) known |= strcmp(names[i], word) == 0;
-    if (known) continue;
-    const char *near = str_nearest(word, names, n);
-    diag_error(diag, SRC_LOC_NONE, "E-option", "--print-after: there is no pass '%s'%s%s%s", word,
-               near ? "; did you mean '" : "; npu-opt --list-passes shows all", near ? near : "",
-               near ? "'?" : "");
-    return false;
-  }
-  return true;
+  return are_passes(&a->print_before, "--print-before", names, n, diag) &&
+         are_passes(&a->print_after, "--print-after", names, n, diag);
 }
 
 bool compile_args_print_pipeline(CompileArgs *a, DiagEngine *diag) {

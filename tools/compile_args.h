@@ -19,6 +19,8 @@ enum {
   CARG_STATS,
   CARG_PREFIX_MAP,
   CARG_PRINT_PIPELINE,
+  CARG_PRINT_BEFORE,
+  CARG_PRINT_CHANGED,
 };
 /* Rows for a command's option table. */
 #define COMPILE_ARGS_PASSES                                                                        \
@@ -34,8 +36,11 @@ enum {
   }
 #define COMPILE_ARGS_WATCH                                                                         \
   {0, 0, NULL, NULL, "Watching (on standard error):"},                                             \
+      {CARG_PRINT_BEFORE, 0, "print-before", "PASS,...", "print the IR before these passes"},      \
       {CARG_PRINT_AFTER, 0, "print-after", "PASS,...", "print the IR after these passes"},         \
       {CARG_PRINT_AFTER_ALL, 0, "print-after-all", NULL, "print the IR after every pass"},         \
+      {CARG_PRINT_CHANGED, 0, "print-changed", NULL,                                               \
+       "print the IR after every pass that changed it"},                                           \
       {CARG_LOCATIONS, 0, "locations", NULL, "print source locations with IR"},                    \
       {CARG_ELIDE_DATA, 0, "elide-data", "N",                                                      \
        "print IR without constants of more than N elements"},                                      \
@@ -55,7 +60,7 @@ typedef struct {
   NpuccOptions options;
   MachineDesc machine;
   const char *machine_name;
-  CliList print_after, plugins;
+  CliList print_before, print_after, plugins;
   bool print_pipeline;
   PathMap *paths;
   size_t npaths;
@@ -71,6 +76,6 @@ bool compile_args_finish(CompileArgs *a, DiagEngine *diag);
 bool compile_args_print_pipeline(CompileArgs *a, DiagEngine *diag);
 /* Is an option given that only matters when passes run? */
 bool compile_args_for_passes(const CompileArgs *a);
-/* Are the names of --print-after passes of c? False after a diagnostic. */
+/* Are the names of --print-before and --print-after passes of c? False after a diagnostic. */
 bool compile_args_check(const CompileArgs *a, Npucc *c, DiagEngine *diag);
 #endif

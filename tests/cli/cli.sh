@@ -69,6 +69,7 @@ has "mul %x" out
 has "neg" out
 bad "this parameter is a boolean" npucc kinds.mdl -D plus=maybe
 misused "did you mean 'fuse'" npucc --print-after fsue two.mdl
+misused "--print-before: there is no pass 'fsue'; did you mean 'fuse'" npucc --print-before fsue two.mdl
 misused "did you mean" npucc --passes=canonicalise two.mdl
 misused "nothing to calibrate" npucc --no-quantize --calibrate random two.mdl
 bad "cannot open tensor file 'c.npz'" npucc --calibrate c.npz two.mdl
@@ -76,7 +77,7 @@ bad "E-machine" npucc --machine nowhere two.mdl -o x.bin
 misused "belong to --reference" npucc --input x.npy two.mdl
 misused "--passes names the passes and -O chooses them" npucc --passes=lower -O1 two.mdl
 misused "--reference is float or compiled" npucc --reference=exact two.mdl
-for option in --passes=fuse "--stop-after 1" --stats --time-passes --print-after-all "--calibrate random"; do
+for option in --passes=fuse "--stop-after 1" --stats --time-passes --print-after-all --print-changed "--print-before fuse" "--calibrate random"; do
   # shellcheck disable=SC2086
   misused "belong to --reference=compiled" npucc two.mdl --reference --random 1 $option
 done
@@ -93,6 +94,28 @@ ok npu-objdump -m cloud.bin
 has "cloud" out
 ok npucc --manual
 has "conv2d" out
+# What a pass was given and what it made of it: cse finds nothing, canonicalize drops the second relu.
+cat >changed.mdl <<'END'
+model changed(x: f32[4]) -> (y: f32[4]) {
+  return relu(relu(x))
+}
+END
+ok npucc changed.mdl --passes=cse,canonicalize --emit graph --print-before canonicalize --print-changed -o changed.ir
+cat >want <<'END'
+// cse: no change
+// before canonicalize
+func @changed(%x: f32[4]) -> (y: f32[4]) level graph {
+  %0 = relu %x : (f32[4]) -> f32[4]
+  %1 = relu %0 : (f32[4]) -> f32[4]
+  return %1 : (f32[4]) -> ()
+}
+// after canonicalize
+func @changed(%x: f32[4]) -> (y: f32[4]) level graph {
+  %0 = relu %x : (f32[4]) -> f32[4]
+  return %0 : (f32[4]) -> ()
+}
+END
+same err want
 ok npucc two.mdl --print-after lower,fuse --verify-each --time-passes --stats -o x.bin
 has "// after lower" err
 has "// after fuse" err
