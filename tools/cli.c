@@ -227,10 +227,18 @@ static void print_statuses(const Cli *c) {
       CLI_STATUSES(X)
 #undef X
   };
+  static const char *const compared[] = {
+      [CLI_OK] = "no difference",
+      [CLI_FAILED] = "a difference",
+      [CLI_USAGE] = "wrong usage, or files that cannot be compared",
+  };
   printf("\nExit status:\n");
-  for (size_t i = 0; i < NPU_COUNTOF(rows); i++)
-    if (rows[i].status != CLI_TRAPPED || c->command->simulates)
-      printf("  %2d  %s\n", rows[i].status, rows[i].meaning);
+  for (size_t i = 0; i < NPU_COUNTOF(rows); i++) {
+    CliStatus status = rows[i].status;
+    if (status == CLI_TRAPPED && !c->command->simulates) continue;
+    bool own = c->command->compares && status < (CliStatus)NPU_COUNTOF(compared);
+    printf("  %2d  %s\n", (int)status, own ? compared[status] : rows[i].meaning);
+  }
 }
 
 static void print_help(const Cli *c) {

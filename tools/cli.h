@@ -32,6 +32,7 @@ typedef struct {
   const char *about; /* what the command does, one or two lines */
   const char *more;  /* examples, after the options; may be NULL */
   bool simulates;    /* can end with CLI_TRAPPED */
+  bool compares;     /* ends as diff(1) does: 1 is a difference, 2 any trouble */
 } CliCommand;
 
 enum { CLI_END = 0, CLI_DONE = -1, CLI_ERROR = -2, CLI_MAX_OPTIONS = 64 };

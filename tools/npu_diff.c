@@ -18,8 +18,9 @@ static const CliCommand command = {
     .about =
         "Compares the tensors of two files (.npy, .npz or .safetensors) by name: elements differ\n"
         "when |a - b| > A + R * |b|. Infinities equal themselves, NaN nothing. The array of an\n"
-        ".npy file is compared with the one tensor of the other file. Ends with 0 when all are\n"
-        "equal, 1 when some differ or one is missing, 2 when they cannot be compared.",
+        ".npy file is compared with the one tensor of the other file. A tensor that only one\n"
+        "file has is a difference.",
+    .compares = true,
     .more = "  npu-diff expected.npz got.npz --rtol 1e-3 --atol 1e-6\n",
 };
 

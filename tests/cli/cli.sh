@@ -24,16 +24,20 @@ model same(x: f32[N, 4]) -> (y: f32[N, 4])
 END
 
 # ---- every command
-for tool in npucc npu-opt npu-as npu-objdump npusim; do
+for tool in npucc npu-opt npu-as npu-objdump npusim npu-diff; do
   ok $tool --help
   has "usage: $tool" out
   ok $tool --version
   has "$tool " out
   misused "unknown option '--hlep'; did you mean '--help'?" $tool --hlep
   misused "unknown option '-Z'" $tool -Z
-  misused "give one" $tool
-  misused "give one" $tool a b
+  wanted="give one"
+  [ $tool != npu-diff ] || wanted="give two"
+  misused "$wanted" $tool
+  misused "$wanted" $tool a b c
 done
+ok npu-diff --help
+for status in "0  no difference" "1  a difference" "2  wrong usage, or files" "70  an internal error"; do has "  $status" out; done
 bad "standard output" bash -c "npucc two.mdl --emit graph >/dev/full"
 bad "standard output" bash -c "npucc --help >/dev/full"
 bad "cannot read '<stdin>'" bash -c "npucc - <&-"
