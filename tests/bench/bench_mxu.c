@@ -23,8 +23,8 @@ static double now(void) {
  * Semaphores: s0 strip there, s1 strip free, s2 x there, s3 half done, s4 half free, s5 output
  * buffer there, s6 output buffer free. */
 static void program(StrBuf *t) {
-  strbuf_printf(t, ".dram %d\n.roofline macs_s8=%.0f dram_bytes=%d\n", 6 * N * N, (double)N * N * N,
-                6 * N * N);
+  strbuf_printf(t, ".machine edge\n.dram %d\n.roofline macs_s8=%.0f dram_bytes=%d\n", 6 * N * N,
+                (double)N * N * N, 6 * N * N);
   strbuf_printf(t,
                 ".io input \"x\" s8[%d,%d] %d\n.io input \"w\" s8[%d,%d] %d\n.io output \"y\" "
                 "s32[%d,%d] %d\n",
