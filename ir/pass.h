@@ -149,6 +149,10 @@ typedef struct {
    * NULL: nothing */
   const char *reproducer_args;
   FILE *print_stream; /* where dumps, times and statistics go */
+  /* Called after every pass that left a module in order; NULL: nothing is. False, after a
+   * diagnostic, ends the run. */
+  bool (*after)(void *user, const Pass *pass);
+  void *user;
 } PassRunOptions;
 
 typedef struct PassManager PassManager;

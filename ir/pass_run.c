@@ -220,7 +220,7 @@ static bool run_step(PassManager *pm, const QueuedPass *q, const PassRunOptions 
   strbuf_free(&before);
   if (o->watch) *o->watch = (PassWatch){0};
   finish_reproducer(pm, q, o, draft, ok);
-  return ok;
+  return ok && (!o->after || o->after(o->user, q->pass));
 }
 
 bool pass_manager_run(PassManager *pm, const PassRunOptions *o) {

@@ -217,13 +217,20 @@ static bool run_samples(const BatchModel *m, const BatchOptions *o, const Output
   return ok;
 }
 
-bool batch_run(const BatchModel *m, const BatchOptions *o, StrBuf *text, DiagEngine *diag) {
-  SampleSet *s = samples_new(m->inputs, m->ninputs, diag);
-  OutputPlan *plan = outputs_plan(m->outputs, m->noutputs, o->outputs, o->noutputs, diag);
-  bool ok = plan != NULL;
+SampleSet *batch_samples(const ModelPort *inputs, int n, const BatchOptions *o, DiagEngine *diag) {
+  SampleSet *s = samples_new(inputs, n, diag);
+  bool ok = true;
   for (int i = 0; ok && i < o->ninputs; i++) ok = samples_add(s, o->inputs[i]);
   if (ok && o->random) samples_random(s, o->seed, 1);
-  ok = ok && samples_finish(s) && run_samples(m, o, plan, s, text, diag);
+  if (ok && samples_finish(s)) return s;
+  samples_free(s);
+  return NULL;
+}
+
+bool batch_run(const BatchModel *m, const BatchOptions *o, StrBuf *text, DiagEngine *diag) {
+  OutputPlan *plan = outputs_plan(m->outputs, m->noutputs, o->outputs, o->noutputs, diag);
+  SampleSet *s = plan ? batch_samples(m->inputs, m->ninputs, o, diag) : NULL;
+  bool ok = s && run_samples(m, o, plan, s, text, diag);
   outputs_free(plan);
   samples_free(s);
   return ok;

@@ -24,6 +24,8 @@ typedef struct {
   bool quiet;         /* no outputs in text when there is no --output */
 } BatchOptions;
 
+/* The samples that the options bind or draw. NULL after a diagnostic. */
+SampleSet *batch_samples(const ModelPort *inputs, int n, const BatchOptions *o, DiagEngine *diag);
 /* Outputs are gathered on their first axis; what the filling of the last batch produced is dropped.
  * An output without the batch axis gets one row per run; a warning says when what filled up the
  * last batch may be in it. What is wrong with inputs, labels or the names of outputs is found

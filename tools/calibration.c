@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tools/results.h"
+
 enum { RANDOM_SEED = 1, COMPARED_SAMPLES = 16 };
 
 /* ---- samples ---- */
@@ -84,105 +86,47 @@ void calibration_warn(const InputSeen *seen, const ModelPort *ports, int n, bool
 /* ---- agreement of the quantized model with the one it was ---- */
 
 struct FloatResults {
-  const char *calibration;
-  Arena *arena;
-  ModelPort *inputs, *outputs;
-  int noutputs;
-  int64_t runs;
-  void **data; /* per output, all runs */
+  SampleSet *samples;
+  Results *exact;
 };
 
-/* Runs f on the first samples: outputs[i] receives run after run. */
-static bool run_first(const HostRunner *h, const IrFunc *f, SampleSet *s, const FloatResults *r,
-                      void **outputs) {
-  HostProgram *p = hostrun_compile(h, f);
-  void **at = mem_alloc((size_t)r->noutputs * sizeof *at);
-  bool ok = p != NULL;
-  for (int64_t run = 0; ok && run < r->runs; run++) {
-    for (int i = 0; i < r->noutputs; i++)
-      at[i] = (char *)outputs[i] + (size_t)run * port_bytes(&r->outputs[i]);
-    const void *const *inputs = samples_load(s, run);
-    ok = inputs && host_run(p, inputs, at, h->diag);
-  }
-  mem_free(at);
-  host_free(p);
-  return ok;
-}
-
-static void **new_outputs(const FloatResults *r) {
-  void **data = mem_alloc((size_t)r->noutputs * sizeof *data);
-  for (int i = 0; i < r->noutputs; i++)
-    data[i] = mem_alloc((size_t)r->runs * port_bytes(&r->outputs[i]));
-  return data;
-}
-
-static void free_outputs(const FloatResults *r, void **data) {
-  for (int i = 0; data && i < r->noutputs; i++) mem_free(data[i]);
-  mem_free(data);
-}
-
-static int64_t compared_runs(const SampleSet *s, const ModelPort *inputs, int n) {
-  int64_t batch = n > 0 && inputs[0].rank > 0 ? inputs[0].shape[0] : 1;
+static int64_t compared_runs(const SampleSet *s, const Results *r) {
+  int64_t batch = r->ninputs > 0 && r->inputs[0].rank > 0 ? r->inputs[0].shape[0] : 1;
   int64_t runs = ceil_div(COMPARED_SAMPLES, batch), all = samples_runs(s);
   return runs < all ? runs : all;
 }
 
 FloatResults *float_results(const HostRunner *h, const IrFunc *f, const char *calibration) {
   FloatResults *r = mem_alloc(sizeof *r);
-  Arena *a = arena_new();
-  *r = (FloatResults){.calibration = calibration, .arena = a, .noutputs = f->nresults};
-  r->inputs = ARENA_ARRAY(a, ModelPort, f->body->nargs + 1);
-  r->outputs = ARENA_ARRAY(a, ModelPort, f->nresults + 1);
-  hostrun_inputs(f, r->inputs);
-  hostrun_outputs(f, r->outputs);
-  SampleSet *s = calibration_samples(calibration, f, r->inputs, h->diag);
-  bool ok = s != NULL;
-  if (ok) {
-    r->runs = compared_runs(s, r->inputs, f->body->nargs);
-    r->data = new_outputs(r);
-    ok = run_first(h, f, s, r, r->data);
-  }
-  samples_free(s);
-  if (ok) return r;
+  r->exact = results_new(f);
+  r->samples = calibration_samples(calibration, f, r->exact->inputs, h->diag);
+  if (r->samples && results_run(r->exact, h, f, r->samples, compared_runs(r->samples, r->exact)))
+    return r;
   float_results_free(r);
   return NULL;
 }
 
 void float_results_free(FloatResults *r) {
   if (!r) return;
-  free_outputs(r, r->data);
-  arena_free(r->arena);
+  samples_free(r->samples);
+  results_free(r->exact);
   mem_free(r);
 }
 
-/* The root of the mean square of the difference over that of `exact`, where both are finite. */
-static double relative_error(const ModelPort *p, int64_t runs, const void *exact, const void *got) {
-  size_t n = (size_t)(port_elements(p) * runs);
-  double difference = 0, size = 0;
-  for (size_t k = 0; k < n; k++) {
-    double x = dtype_get(p->dtype, exact, k), y = dtype_get(p->dtype, got, k);
-    if (!isfinite(x) || !isfinite(y)) continue;
-    difference += (x - y) * (x - y);
-    size += x * x;
-  }
-  return difference == 0 ? 0 : sqrt(difference / size);
-}
-
 bool float_results_compare(const FloatResults *r, const HostRunner *h, const IrFunc *f) {
-  SampleSet *s = calibration_samples(r->calibration, f, r->inputs, h->diag);
-  void **got = new_outputs(r);
-  bool ok = s && run_first(h, f, s, r, got);
-  for (int i = 0; ok && i < r->noutputs; i++) {
-    if (!dtype_is_float(r->outputs[i].dtype)) continue;
-    double error = relative_error(&r->outputs[i], r->runs, r->data[i], got[i]);
+  Results *got = results_new(f);
+  bool ok = results_run(got, h, f, r->samples, r->exact->runs);
+  for (int i = 0; ok && i < got->noutputs; i++) {
+    if (!dtype_is_float(got->outputs[i].dtype)) continue;
+    Difference d = results_difference(got, r->exact, i);
+    double error = difference_relative(&d);
     if (error > CALIBRATION_ERROR)
       diag_warning(h->diag, f->loc, "W-calibrate",
                    "output '%s' of the quantized model differs from the model's own by %.3g of its "
                    "size (rms, on %lld runs of the calibration data); keep what needs more than 8 "
                    "bits with @bf16 or @f32, or leave out --calibrate",
-                   r->outputs[i].name, error, (long long)r->runs);
+                   got->outputs[i].name, error, (long long)got->runs);
   }
-  free_outputs(r, got);
-  samples_free(s);
+  results_free(got);
   return ok;
 }

@@ -237,7 +237,9 @@ static void print_statuses(const Cli *c) {
     CliStatus status = rows[i].status;
     if (status == CLI_TRAPPED && !c->command->simulates) continue;
     bool own = c->command->compares && status < (CliStatus)NPU_COUNTOF(compared);
-    printf("  %2d  %s\n", (int)status, own ? compared[status] : rows[i].meaning);
+    printf("  %2d  %s", (int)status, own ? compared[status] : rows[i].meaning);
+    if (status == CLI_FAILED && c->command->fails) printf("; or %s", c->command->fails);
+    printf("\n");
   }
 }
 
@@ -358,6 +360,11 @@ bool cli_int(Cli *c, const char *what, const char *value, int64_t lo, int64_t hi
   if (parse_i64(value, out) && *out >= lo && *out <= hi) return true;
   return cli_error(c, "%s wants an integer from %lld to %lld, not '%s'", what, (long long)lo,
                    (long long)hi, value);
+}
+
+bool cli_tolerance(Cli *c, const char *what, const char *value, double *out) {
+  return (parse_f64(value, out) && *out >= 0) ||
+         cli_error(c, "%s wants a number of at least 0, not '%s'", what, value);
 }
 
 void cli_list_add(CliList *l, const char *value) {

@@ -33,6 +33,7 @@ typedef struct {
   const char *more;  /* examples, after the options; may be NULL */
   bool simulates;    /* can end with CLI_TRAPPED */
   bool compares;     /* ends as diff(1) does: 1 is a difference, 2 any trouble */
+  const char *fails; /* what else it ends with CLI_FAILED for; may be NULL */
 } CliCommand;
 
 enum { CLI_END = 0, CLI_DONE = -1, CLI_ERROR = -2, CLI_MAX_OPTIONS = 64 };
@@ -63,6 +64,8 @@ int cli_help(const Cli *c);
 bool cli_error(Cli *c, const char *fmt, ...) NPU_PRINTF(2, 3);
 /* The value of option `what` as an integer of [lo, hi]; false after a message. */
 bool cli_int(Cli *c, const char *what, const char *value, int64_t lo, int64_t hi, int64_t *out);
+/* The same for a number of at least 0. */
+bool cli_tolerance(Cli *c, const char *what, const char *value, double *out);
 
 /* A growing list of option values. */
 typedef struct {

@@ -119,7 +119,7 @@ static const Pass *item_pass(const Npucc *c, const char *item) {
   return NULL;
 }
 
-static bool calibrates(const Pass *p) {
+bool npucc_rounds(const Pass *p) {
   return p && strcmp(p->name, "quantize") == 0;
 }
 
@@ -139,7 +139,7 @@ static bool check_calibration_file(const Npucc *c) {
 static bool check_options(const Npucc *c) {
   if (!c->options.calibrate) return true;
   for (int i = 0; i < c->nitems; i++)
-    if (calibrates(item_pass(c, c->items[i].text))) return check_calibration_file(c);
+    if (npucc_rounds(item_pass(c, c->items[i].text))) return check_calibration_file(c);
   diag_error(c->diag, SRC_LOC_NONE, "E-option",
              "there is nothing to calibrate: the pipeline has no pass 'quantize'; leave out "
              "--no-quantize, or add the pass");
@@ -246,18 +246,22 @@ bool npucc_read(Npucc *c, const char *path) {
 
 /* ---- passes ---- */
 
+/* Items to run: all, or as many as --stop-after says. */
+static int items_end(const Npucc *c) {
+  int n = c->options.run.stop_after;
+  return n < 0 || n > c->nitems ? c->nitems : n;
+}
+
 static bool run_some(Npucc *c, IrLevel until) {
   StrBuf text = {0};
   PassRunOptions run = c->options.run;
-  int left = run.stop_after < 0 ? c->nitems : run.stop_after - c->next;
   bool calibrate = false;
-  int first = c->next;
-  for (; c->next < c->nitems && c->next - first < left; c->next++) {
+  for (int end = items_end(c); c->next < end; c->next++) {
     const Pass *p = item_pass(c, c->items[c->next].text);
     if (p && p->to > until) break;
     /* Text may enter at a later level; the standard pipeline then starts there. */
     if (p && c->items[c->next].standard && p->from < c->module->funcs[0]->level) continue;
-    calibrate |= c->options.calibrate && calibrates(p);
+    calibrate |= c->options.calibrate && npucc_rounds(p);
     strbuf_printf(&text, "%s%s", text.len ? "," : "", c->items[c->next].text);
   }
   run.stop_after = -1; /* counted here, across calls */
@@ -275,11 +279,8 @@ static bool run_some(Npucc *c, IrLevel until) {
 /* Does a pass still to run calibrate? */
 static bool will_calibrate(const Npucc *c) {
   if (!c->options.calibrate || c->module->funcs[0]->level != IR_GRAPH) return false;
-  int end = c->options.run.stop_after < 0 || c->options.run.stop_after > c->nitems
-                ? c->nitems
-                : c->options.run.stop_after;
-  for (int i = c->next; i < end; i++)
-    if (calibrates(item_pass(c, c->items[i].text))) return true;
+  for (int i = c->next; i < items_end(c); i++)
+    if (npucc_rounds(item_pass(c, c->items[i].text))) return true;
   return false;
 }
 
@@ -290,6 +291,15 @@ bool npucc_run_passes(Npucc *c, IrLevel until) {
             float_results_compare(before, &c->host, c->module->funcs[0]);
   float_results_free(before);
   return ok && (until == IR_GRAPH || run_some(c, until));
+}
+
+void npucc_after_each(Npucc *c, bool (*after)(void *user, const Pass *pass), void *user) {
+  c->options.run.after = after;
+  c->options.run.user = user;
+}
+
+const char *npucc_next_pass(const Npucc *c) {
+  return c->next < items_end(c) ? c->items[c->next].text : NULL;
 }
 
 /* ---- results ---- */

@@ -36,6 +36,12 @@ bool npucc_read(Npucc *c, const char *path);
 bool npucc_read_ir(Npucc *c, const char *text, size_t len, const char *label);
 /* Runs the pipeline as far as its passes stay within level `until`; the next call continues. */
 bool npucc_run_passes(Npucc *c, IrLevel until);
+/* Has `after` called after every pass; see PassRunOptions. */
+void npucc_after_each(Npucc *c, bool (*after)(void *user, const Pass *pass), void *user);
+/* What the next call of npucc_run_passes would begin with; NULL when all have run. */
+const char *npucc_next_pass(const Npucc *c);
+/* Is it the pass whose purpose is to round? */
+bool npucc_rounds(const Pass *p);
 /* After npucc_run_passes(c, IR_PROGRAM). Fills an image to be freed with isa_image_free before c,
  * from which it borrows; after a failure the image is empty. */
 bool npucc_emit_image(Npucc *c, IsaImage *out);

@@ -1,9 +1,9 @@
 /* npu-diff: compares the tensors of two files within tolerances. */
-#include <math.h>
 #include <string.h>
 
 #include "support/tensorfile.h"
 #include "tools/cli.h"
+#include "tools/difference.h"
 
 enum { OPT_RTOL = 1, OPT_ATOL, OPT_NAN, OPT_QUIET };
 static const CliOption options[] = {
@@ -25,38 +25,11 @@ static const CliCommand command = {
 };
 
 typedef struct {
-  double rtol, atol;
-  bool equal_nan, quiet;
+  Tolerance tolerance;
+  bool quiet;
 } Options;
 
-typedef struct {
-  size_t n, differing, first;
-  double max_abs, max_rel, sum;
-  double a, b; /* the first that differ */
-} Difference;
-
 /* ---- one tensor ---- */
-
-static void compare_elements(const Options *o, const TensorEntry *a, const TensorEntry *b,
-                             const void *x, const void *y, Difference *d) {
-  d->n = a->bytes / dtype_size(a->dtype);
-  for (size_t i = 0; i < d->n; i++) {
-    double u = dtype_get(a->dtype, x, i), v = dtype_get(b->dtype, y, i), gap = fabs(u - v);
-    if (u == v || (o->equal_nan && isnan(u) && isnan(v))) continue;
-    bool finite = isfinite(u) && isfinite(v); /* else no tolerance is enough */
-    if (!finite) gap = INFINITY;
-    double rel = finite ? gap / fabs(v) : INFINITY;
-    if (gap > d->max_abs) d->max_abs = gap;
-    if (rel > d->max_rel) d->max_rel = rel;
-    d->sum += gap * gap;
-    if (finite && gap <= o->atol + o->rtol * fabs(v)) continue;
-    if (d->differing++ == 0) {
-      d->first = i;
-      d->a = u;
-      d->b = v;
-    }
-  }
-}
 
 static void put_index(const TensorEntry *t, size_t at, StrBuf *out) {
   size_t index[TENSOR_MAX_RANK];
@@ -78,7 +51,7 @@ static void put_difference(const Options *o, const TensorEntry *t, const Differe
   if (o->quiet && !d->differing) return;
   strbuf_printf(out, "%s: %s, %zu of %zu differ, max abs %.6g, max rel %.6g, rms %.6g", shown(t),
                 d->differing ? "DIFFERENT" : "equal", d->differing, d->n, d->max_abs, d->max_rel,
-                d->n ? sqrt(d->sum / (double)d->n) : 0);
+                difference_rms(d));
   if (d->differing) {
     strbuf_puts(out, ", first at ");
     put_index(t, d->first, out);
@@ -113,8 +86,8 @@ static bool compare(const Options *o, TensorFile *fa, TensorFile *fb, const Tens
   const void *x = tensor_file_data(fa, a, diag, SRC_LOC_NONE);
   const void *y = x ? tensor_file_data(fb, b, diag, SRC_LOC_NONE) : NULL;
   if (!y) return false;
-  Difference d = {0};
-  compare_elements(o, a, b, x, y, &d);
+  Difference d =
+      difference_of(&o->tolerance, a->dtype, x, b->dtype, y, a->bytes / dtype_size(a->dtype));
   put_difference(o, a, &d, out);
   *equal = *equal && d.differing == 0;
   return true;
@@ -160,16 +133,11 @@ static bool run(const Options *o, char **files, DiagEngine *diag, bool *equal) {
   return ok;
 }
 
-static bool tolerance(Cli *cli, const char *what, const char *value, double *out) {
-  return (parse_f64(value, out) && *out >= 0) ||
-         cli_error(cli, "%s wants a number of at least 0, not '%s'", what, value);
-}
-
 static bool take_option(Cli *cli, int id, const char *value, Options *o) {
   switch (id) {
-  case OPT_RTOL: return tolerance(cli, "--rtol", value, &o->rtol);
-  case OPT_ATOL: return tolerance(cli, "--atol", value, &o->atol);
-  case OPT_NAN: o->equal_nan = true; break;
+  case OPT_RTOL: return cli_tolerance(cli, "--rtol", value, &o->tolerance.rtol);
+  case OPT_ATOL: return cli_tolerance(cli, "--atol", value, &o->tolerance.atol);
+  case OPT_NAN: o->tolerance.equal_nan = true; break;
   case OPT_QUIET: o->quiet = true; break;
   }
   return true;

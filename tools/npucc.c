@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "tools/batch.h"
+#include "tools/bisect.h"
 #include "tools/compile_args.h"
 #include "tools/hostrun.h"
 
@@ -21,6 +22,8 @@ enum {
   OPT_INPUT,
   OPT_RANDOM,
   OPT_LABELS,
+  OPT_BISECT,
+  OPT_TOLERANCE,
 };
 static const CliOption options[] = {
     {OPT_OUTPUT, 'o', "output", "FILE",
@@ -48,6 +51,12 @@ static const CliOption options[] = {
     {0, 0, NULL, NULL, "Running on the host instead of compiling:"},
     {OPT_REFERENCE, 0, "reference", "[=float|compiled]",
      "run the model as written (float, the default) or as quantized and optimized (compiled)"},
+    {OPT_BISECT, 0, "bisect", NULL,
+     "run the model after every pass, as far as nests, and name the first that changes an output; "
+     "exit status 1 when there is one"},
+    {OPT_TOLERANCE, 0, "tolerance", "T",
+     "what --bisect lets a pass change of an output, relative, rms (default 0.001; quantize at "
+     "least 0.1; nothing in a model of integers)"},
     {OPT_INPUT, 'i', "input", "[NAME=]FILE[:TENSOR][ROWS]", "as for npusim. Repeatable"},
     {OPT_RANDOM, 0, "random", "SEED", "draw the inputs not given"},
     {OPT_LABELS, 0, "labels", "FILE[:TENSOR][ROWS]", "print the top-1 accuracy"},
@@ -61,7 +70,9 @@ static const CliCommand command = {
     .more = "  npucc digits.mdl -o digits.bin\n"
             "  npucc digits.mdl -D N=8 --machine cloud --calibrate images.npz -o digits.bin\n"
             "  npucc digits.mdl --emit nest\n"
-            "  npucc digits.mdl --reference --input images.npz --output scores.npy\n",
+            "  npucc digits.mdl --reference --input images.npz --output scores.npy\n"
+            "  npucc digits.mdl --load-pass mine.so --passes mine,default --bisect --random 1\n",
+    .fails = "a pass that --bisect found",
 };
 
 typedef enum { EMIT_BINARY, EMIT_GRAPH, EMIT_NEST, EMIT_PROGRAM, EMIT_ASM, EMIT_DOT } Emit;
@@ -70,7 +81,8 @@ typedef struct {
   CompileArgs args;
   CliList outputs, inputs, weights, settings;
   Emit emit;
-  bool verbose, manual, reference, compiled;
+  bool verbose, manual, reference, compiled, bisect, found;
+  double tolerance; /* of --bisect; below 0: not given */
   BatchOptions batch;
   const char *model, *output; /* output NULL: standard output */
   const char *chooser;        /*  the option that chooses a pipeline, NULL: none */
@@ -157,9 +169,14 @@ static bool reference(Npucc *c, const Options *o, DiagEngine *diag) {
   return ok;
 }
 
+static bool find_pass(Npucc *c, Options *o, DiagEngine *diag) {
+  BisectOptions b = {&o->batch, o->tolerance < 0 ? BISECT_TOLERANCE : o->tolerance};
+  return bisect(c, &o->args.machine, &b, diag, &o->found);
+}
+
 /* Says where the result of compiling goes; those of --reference wait for the model's outputs. */
 static bool claim_output(Options *o, DiagEngine *diag) {
-  if (o->reference) return true;
+  if (o->reference || o->bisect) return true;
   if (!o->outputs.n && o->emit == EMIT_BINARY) {
     o->output = default_output(o->args.arena, o->model);
     return diag_writes(diag, "the default output", o->output);
@@ -172,7 +189,9 @@ static bool run(Options *o, DiagEngine *diag) {
   bool ok = claim_output(o, diag) && compile_args_finish(&o->args, diag);
   Npucc *c = ok ? npucc_new(&o->args.options, diag) : NULL;
   ok = c && compile_args_check(&o->args, c, diag) && npucc_read(c, o->model) &&
-       (o->reference ? reference(c, o, diag) : compile(c, o, diag));
+       (o->reference ? reference(c, o, diag)
+        : o->bisect  ? find_pass(c, o, diag)
+                     : compile(c, o, diag));
   npucc_free(c);
   return ok;
 }
@@ -229,6 +248,8 @@ static bool take_option(Cli *cli, int id, const char *value, Options *o) {
     break;
   case OPT_VERBOSE: o->verbose = true; break;
   case OPT_MANUAL: o->manual = true; break;
+  case OPT_BISECT: o->bisect = npucc->run.verify_each = true; break;
+  case OPT_TOLERANCE: return cli_tolerance(cli, "--tolerance", value, &o->tolerance);
   case OPT_LABELS: o->batch.labels = value; break;
   case OPT_LEVEL:
     if (!cli_int(cli, "-O", value, 0, 2, &n)) return false;
@@ -245,12 +266,19 @@ static bool take_option(Cli *cli, int id, const char *value, Options *o) {
   return true;
 }
 
-static bool finish_options(Cli *cli, Options *o) {
-  char **files;
-  if (cli_positionals(cli, &files) != 1) return cli_error(cli, "give one model");
-  if (!o->reference && (o->inputs.n || o->batch.random || o->batch.labels))
-    return cli_error(cli,
-                     "--input, --random and --labels belong to --reference; npusim runs binaries");
+/* Options that only some of what the command does take. */
+static bool check_together(Cli *cli, const Options *o) {
+  bool runs = o->reference || o->bisect;
+  if (!runs && (o->inputs.n || o->batch.random))
+    return cli_error(cli, "--input, --random and --labels belong to --reference, the first two "
+                          "also to --bisect; npusim runs binaries");
+  if (!o->reference && o->batch.labels) return cli_error(cli, "--labels belongs to --reference");
+  if (!o->bisect && o->tolerance >= 0) return cli_error(cli, "--tolerance belongs to --bisect");
+  if (o->reference && o->bisect)
+    return cli_error(cli, "--reference runs the model and --bisect compares; give one of them");
+  if (o->bisect && (o->outputs.n || o->emit != EMIT_BINARY))
+    return cli_error(cli, "--bisect writes nothing but what it found; leave out --output and "
+                          "--emit");
   if (o->reference && o->emit != EMIT_BINARY)
     return cli_error(cli, "--reference runs the model and --emit prints it; give one of them");
   if (o->chooser && o->args.options.pipeline)
@@ -259,7 +287,13 @@ static bool finish_options(Cli *cli, Options *o) {
   if (o->reference && !o->compiled && compile_args_for_passes(&o->args))
     return cli_error(cli, "--reference runs the model as written, before any pass; --calibrate and "
                           "the options of passes belong to --reference=compiled");
-  if (!o->reference && o->outputs.n > 1) return cli_error(cli, "give one --output");
+  return o->reference || o->outputs.n <= 1 || cli_error(cli, "give one --output");
+}
+
+static bool finish_options(Cli *cli, Options *o) {
+  char **files;
+  if (cli_positionals(cli, &files) != 1) return cli_error(cli, "give one model");
+  if (!check_together(cli, o)) return false;
   o->model = files[0];
   o->batch.inputs = o->inputs.items;
   o->batch.ninputs = o->inputs.n;
@@ -275,7 +309,7 @@ static bool finish_options(Cli *cli, Options *o) {
 
 int main(int argc, char **argv) {
   Cli *cli = cli_new(&command, options, argc, argv);
-  Options o = {0};
+  Options o = {.tolerance = -1};
   compile_args_init(&o.args);
   const char *value;
   int id;
@@ -296,6 +330,7 @@ int main(int argc, char **argv) {
   cli_list_free(&o.settings);
   compile_args_free(&o.args);
   int status = cli_status(cli, ok);
+  if (ok && o.found) status = CLI_FAILED;
   cli_free(cli);
   return status;
 }

@@ -26,6 +26,7 @@ struct SampleSet {
   int n;
   TensorFile **files;
   size_t nfiles;
+  uint64_t seed;
   Rng rng;
   int64_t runs, part; /* part: samples a run of an input whose last run is not full, or 0 */
   bool cut;
@@ -203,7 +204,7 @@ bool samples_add(SampleSet *s, const char *spec) {
 }
 
 void samples_random(SampleSet *s, uint64_t seed, int64_t runs) {
-  rng_seed(&s->rng, seed);
+  s->seed = seed;
   for (int i = 0; i < s->n; i++)
     if (s->inputs[i].binding == UNBOUND) s->inputs[i].binding = RANDOM;
   s->runs = runs;
@@ -211,6 +212,11 @@ void samples_random(SampleSet *s, uint64_t seed, int64_t runs) {
 
 void samples_indices(SampleSet *s, int port, int64_t extent) {
   s->inputs[port].extent = extent;
+}
+
+bool samples_zero(const SampleSet *s, int port) {
+  const Input *in = &s->inputs[port];
+  return in->binding == RANDOM && s->ports[port].dtype == DT_S32 && in->extent == 0;
 }
 
 /* ---- checks ---- */
@@ -418,6 +424,7 @@ static bool read_elements(SampleSet *s, int i) {
 }
 
 const void *const *samples_load(SampleSet *s, int64_t run) {
+  if (run == 0) rng_seed(&s->rng, s->seed);
   for (int i = 0; i < s->n; i++) {
     const Input *in = &s->inputs[i];
     if (in->binding != RANDOM && !read_elements(s, i)) return NULL;

@@ -40,6 +40,8 @@ bool samples_add(SampleSet *s, const char *spec);
 void samples_random(SampleSet *s, uint64_t seed, int64_t runs);
 /* What is drawn for an s32 input are indices below extent (> 0). */
 void samples_indices(SampleSet *s, int port, int64_t extent);
+/* Are all elements of an input zero because it is drawn and its range is not known? */
+bool samples_zero(const SampleSet *s, int port);
 /* To be called once everything is bound: checks shapes, types and numbers of rows. */
 bool samples_finish(SampleSet *s);
 
@@ -51,7 +53,8 @@ bool samples_cut(const SampleSet *s);
 int64_t samples_rows(const SampleSet *s, int64_t batch);
 /* Samples a run of an input whose last run is not full; 0 when all runs are full. */
 int64_t samples_part(const SampleSet *s);
-/* The inputs of run number `run`, converted to the declared types; valid until the next call. NULL
+/* The inputs of run number `run`, converted to the declared types; valid until the next call. To be
+ * called for run 0, 1 and so on; run 0 starts again, and what is drawn is drawn again. NULL
  * after a diagnostic; only the first call can find something wrong (a value that the declared type
  * cannot hold, a damaged file), in the samples of all runs. */
 const void *const *samples_load(SampleSet *s, int64_t run);

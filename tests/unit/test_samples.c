@@ -284,6 +284,7 @@ static void random_inputs_repeat_by_seed(void **state) {
     for (int k = 0; k < 4; k++) assert_int_equal(((const int32_t *)in[1])[k], 0);
     in = samples_load(s, 1);
     assert_memory_not_equal(first, in[0], sizeof first);
+    assert_memory_equal(first, samples_load(s, 0)[0], sizeof first); /* begins again */
     samples_free(s);
     diag_free(d);
   }
