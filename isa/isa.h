@@ -10,24 +10,29 @@ NPU_C_BEGIN
 
 /* ---- machine description ---- */
 
-/* MFIELD(member, C type, "file key", minimum, maximum, "unit and meaning") for every field, in
- * isa/machine.def: reader, writer, comparison and the manual are driven by it. */
+/* Every field is a row of isa/machine.def: reader, writer, comparison and the manual are driven by
+ * it. */
 typedef struct MachineDesc {
   char name[32];
-#define MFIELD(member, type, key, min, max, doc) type member;
+#define MFIELD(member, type, ...) type member;
 #include "isa/machine.def"
 #undef MFIELD
 } MachineDesc;
 const MachineDesc *machine_default(void); /* edge, compiled in */
 /* A built-in name (edge, cloud, pod8; compiled in from isa/machines/) or a path to a file in the
- * same form. Unknown keys, missing values, out-of-range values are diagnosed with place; false on
- * error. */
-bool machine_load(const char *name_or_path, MachineDesc *out, DiagEngine *diag);
+ * same form, then changes: `edge,queue_depth=8,ideal`, where `ideal` sets every field that has an
+ * ideal value to it. A changed machine's name ends in '+'. Unknown keys, missing values,
+ * out-of-range values are diagnosed with place; false on error. */
+bool machine_load(const char *spec, MachineDesc *out, DiagEngine *diag);
 bool machine_parse(const char *text, size_t len, const char *label, MachineDesc *out,
                    DiagEngine *diag);
 void machine_print(const MachineDesc *m, StrBuf *out);
 /* Key of the first field that differs, or NULL when equal. */
 const char *machine_difference(const MachineDesc *a, const MachineDesc *b);
+/* The same of the fields that programs are compiled for: with none, a's programs run on b. */
+const char *machine_size_difference(const MachineDesc *a, const MachineDesc *b);
+/* Sets every field that has an ideal value to it. */
+void machine_idealize(MachineDesc *m);
 size_t machine_builtin_count(void);
 const char *machine_builtin_name(size_t i);
 double machine_dram_bytes_per_cycle(const MachineDesc *m); /* of one chip */

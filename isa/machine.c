@@ -9,14 +9,17 @@
 #include "isa/machines_data.h"
 
 typedef enum { TYPE_int64_t, TYPE_double } FieldType;
+typedef enum { CLASS_SIZE, CLASS_TIME, CLASS_ENERGY } FieldClass;
+#define NONE (-1.0) /* no field may be negative */
 static const struct {
   const char *key;
   FieldType type;
+  FieldClass class;
   size_t offset;
-  double min, max;
+  double ideal, min, max;
 } fields[] = {
-#define MFIELD(member, type, key, min, max, doc)                                                   \
-  {key, TYPE_##type, offsetof(MachineDesc, member), min, max},
+#define MFIELD(member, type, key, class, ideal, min, max, doc)                                     \
+  {key, TYPE_##type, CLASS_##class, offsetof(MachineDesc, member), ideal, min, max},
 #include "isa/machine.def"
 #undef MFIELD
 };
@@ -37,6 +40,21 @@ double machine_dram_bytes_per_cycle(const MachineDesc *m) {
 }
 double machine_dram_latency_cycles(const MachineDesc *m) {
   return m->dram_latency_ns * m->clock_ghz;
+}
+
+/* v is in the field's range, and exact: integers end at 2^40. */
+static void set_field(MachineDesc *m, size_t i, double v) {
+  uint8_t *p = (uint8_t *)m + fields[i].offset;
+  int64_t n = (int64_t)v;
+  if (fields[i].type == TYPE_int64_t)
+    memcpy(p, &n, sizeof n);
+  else
+    memcpy(p, &v, sizeof v);
+}
+
+void machine_idealize(MachineDesc *m) {
+  for (size_t i = 0; i < NFIELDS; i++)
+    if (fields[i].ideal != NONE) set_field(m, i, fields[i].ideal);
 }
 
 /* ---- reading ---- */
@@ -91,11 +109,7 @@ static void read_value(Reader *r, size_t i, const char *value) {
     r->ok = false;
     return;
   }
-  uint8_t *p = (uint8_t *)r->out + fields[i].offset;
-  if (is_int)
-    memcpy(p, &n, sizeof n);
-  else
-    memcpy(p, &d, sizeof d);
+  set_field(r->out, i, d);
 }
 
 static void read_name(Reader *r, const char *value) {
@@ -121,6 +135,13 @@ static void unknown_key(Reader *r, const char *name) {
   r->ok = false;
 }
 
+/* NFIELDS: there is no such key. */
+static size_t find_key(const char *name) {
+  size_t i = 0;
+  while (i < NFIELDS && strcmp(fields[i].key, name) != 0) i++;
+  return i;
+}
+
 static int on_pair(void *user, const char *section, const char *name, const char *value) {
   Reader *r = user;
   (void)section;
@@ -129,7 +150,7 @@ static int on_pair(void *user, const char *section, const char *name, const char
   if (strcmp(name, "name") == 0) {
     seen = &r->seen_name;
   } else {
-    while (i < NFIELDS && strcmp(fields[i].key, name) != 0) i++;
+    i = find_key(name);
     if (i == NFIELDS) {
       unknown_key(r, name);
       return 1;
@@ -146,6 +167,22 @@ static int on_pair(void *user, const char *section, const char *name, const char
   }
   *seen = true;
   return 1;
+}
+
+/* One message for all that is missing: a binary or a file from before a field existed lacks
+ * several. */
+static bool all_seen(const Reader *r) {
+  StrBuf list = {0};
+  int missing = 0;
+  for (size_t i = 0; i < NFIELDS; i++)
+    if (!r->seen[i]) strbuf_printf(&list, "%s'%s'", missing++ ? ", " : "", fields[i].key);
+  if (missing)
+    diag_error(r->diag, (SrcLoc){.file = r->label}, "E-machine",
+               "%s %s missing: a machine states every parameter of isa/README.md; add a line "
+               "'key = value' for each, or compile a binary again",
+               list.data, missing > 1 ? "are" : "is");
+  strbuf_free(&list);
+  return missing == 0;
 }
 
 bool machine_parse_at(const char *text, size_t len, const char *label, uint32_t first_line,
@@ -165,19 +202,12 @@ bool machine_parse_at(const char *text, size_t len, const char *label, uint32_t 
     diag_error(diag, loc, "E-machine", "expected 'key = value' or a comment starting with '#'");
     return false;
   }
-  SrcLoc whole = {.file = label};
   if (!r.seen_name) {
-    diag_error(diag, whole, "E-machine", "the machine has no name; add 'name = ...'");
+    diag_error(diag, (SrcLoc){.file = label}, "E-machine",
+               "the machine has no name; add 'name = ...'");
     r.ok = false;
   }
-  for (size_t i = 0; i < NFIELDS; i++)
-    if (!r.seen[i]) {
-      diag_error(diag, whole, "E-machine",
-                 "'%s' is missing; add '%s = ...' (isa/README.md says what it means)",
-                 fields[i].key, fields[i].key);
-      r.ok = false;
-    }
-  return r.ok;
+  return all_seen(&r) && r.ok;
 }
 
 bool machine_parse(const char *text, size_t len, const char *label, MachineDesc *out,
@@ -195,7 +225,7 @@ static void unknown_machine(const char *name, const char *why, DiagEngine *diag)
   strbuf_free(&list);
 }
 
-bool machine_load(const char *name_or_path, MachineDesc *out, DiagEngine *diag) {
+static bool load_base(const char *name_or_path, MachineDesc *out, DiagEngine *diag) {
   for (size_t i = 0; i < NPU_COUNTOF(builtin_machines); i++)
     if (strcmp(builtin_machines[i].name, name_or_path) == 0) {
       *out = *builtin_machines[i].desc;
@@ -213,6 +243,50 @@ bool machine_load(const char *name_or_path, MachineDesc *out, DiagEngine *diag) 
   return ok;
 }
 
+/* One change, `key=value` or `ideal`; cut is overwritten. */
+static bool change(Reader *r, char *cut) {
+  if (strcmp(cut, "ideal") == 0) {
+    machine_idealize(r->out);
+    return true;
+  }
+  char *value = strchr(cut, '=');
+  if (!value) {
+    diag_error(r->diag, here(r), "E-machine",
+               "'%s' changes nothing: after a machine's name come key=value and 'ideal', with "
+               "commas between",
+               cut);
+    return false;
+  }
+  *value++ = 0;
+  size_t i = find_key(cut);
+  if (i == NFIELDS)
+    unknown_key(r, cut);
+  else
+    read_value(r, i, value);
+  return r->ok;
+}
+
+bool machine_load(const char *spec, MachineDesc *out, DiagEngine *diag) {
+  size_t base = strcspn(spec, ",");
+  if (!spec[base] || file_exists(spec)) return load_base(spec, out, diag);
+  Arena *arena = arena_new();
+  char *text = arena_strdup(arena, spec), *next = text + base;
+  *next++ = 0;
+  bool ok = load_base(text, out, diag);
+  Reader r = {.label = "--machine", .out = out, .diag = diag, .ok = true};
+  while (ok && next) {
+    char *cut = next;
+    next = strchr(cut, ',');
+    if (next) *next++ = 0;
+    ok = change(&r, cut);
+  }
+  size_t n = strlen(out->name);
+  if (ok && n + 1 < sizeof out->name && (n == 0 || out->name[n - 1] != '+'))
+    memcpy(out->name + n, "+", 2);
+  arena_free(arena);
+  return ok;
+}
+
 /* ---- writing and comparing ---- */
 
 void machine_print(const MachineDesc *m, StrBuf *out) {
@@ -221,19 +295,28 @@ void machine_print(const MachineDesc *m, StrBuf *out) {
 #define IS_double(v)                                                                               \
   strbuf_double(out, v);                                                                           \
   strbuf_putc(out, '\n');
-#define MFIELD(member, type, key, min, max, doc)                                                   \
+#define MFIELD(member, type, key, ...)                                                             \
   strbuf_puts(out, key " = ");                                                                     \
   IS_##type(m->member)
 #include "isa/machine.def"
 #undef MFIELD
 }
 
+static bool same_field(const MachineDesc *a, const MachineDesc *b, size_t i) {
+  const uint8_t *p = (const uint8_t *)a + fields[i].offset,
+                *q = (const uint8_t *)b + fields[i].offset;
+  return memcmp(p, q, 8) == 0;
+}
+
 const char *machine_difference(const MachineDesc *a, const MachineDesc *b) {
   if (strcmp(a->name, b->name) != 0) return "name";
-  for (size_t i = 0; i < NFIELDS; i++) {
-    const uint8_t *p = (const uint8_t *)a + fields[i].offset,
-                  *q = (const uint8_t *)b + fields[i].offset;
-    if (memcmp(p, q, 8) != 0) return fields[i].key;
-  }
+  for (size_t i = 0; i < NFIELDS; i++)
+    if (!same_field(a, b, i)) return fields[i].key;
+  return NULL;
+}
+
+const char *machine_size_difference(const MachineDesc *a, const MachineDesc *b) {
+  for (size_t i = 0; i < NFIELDS; i++)
+    if (fields[i].class == CLASS_SIZE && !same_field(a, b, i)) return fields[i].key;
   return NULL;
 }

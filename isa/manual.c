@@ -97,18 +97,28 @@ static void special_functions(StrBuf *out) {
   }
 }
 
+static void machine_field(StrBuf *out, const char *key, const char *type, const char *class,
+                          double ideal, double min, double max) {
+  strbuf_printf(out, "| `%s` | %s | %s | %.15g | %.15g |", key,
+                strcmp(type, "double") == 0 ? "real" : "integer", class, min, max);
+  if (ideal < 0)
+    strbuf_puts(out, " |");
+  else
+    strbuf_printf(out, " %.15g |", ideal);
+}
+
 static void machine_fields(StrBuf *out) {
-  strbuf_puts(out, "\n| key | type | least | most |");
+  strbuf_puts(out, "\n| key | type | class | least | most | ideal |");
   for (size_t i = 0; i < machine_builtin_count(); i++)
     strbuf_printf(out, " %s |", machine_builtin_name(i));
-  strbuf_puts(out, " unit and meaning |\n|---|---|---|---|");
+  strbuf_puts(out, " unit and meaning |\n|---|---|---|---|---|---|");
   for (size_t i = 0; i < machine_builtin_count(); i++) strbuf_puts(out, "---|");
   strbuf_puts(out, "---|\n");
   DiagEngine *diag = diag_new();
   MachineDesc m;
-#define MFIELD(member, type, key, min, max, doc)                                                   \
-  strbuf_printf(out, "| `%s` | %s | %.15g | %.15g |", key,                                         \
-                strcmp(#type, "double") == 0 ? "real" : "integer", (double)(min), (double)(max));  \
+#define NONE (-1.0)
+#define MFIELD(member, type, key, class, ideal, min, max, doc)                                     \
+  machine_field(out, key, #type, #class, ideal, (double)(min), (double)(max));                     \
   for (size_t i = 0; i < machine_builtin_count(); i++)                                             \
     if (machine_load(machine_builtin_name(i), &m, diag))                                           \
       strbuf_printf(out, " %.15g |", (double)m.member);                                            \

@@ -227,8 +227,13 @@ const char manual_vmath[] =
 
 const char manual_machine[] =
     "A machine is a text file of `key = value` lines, `#` comments, every key exactly once, and\n"
-    "`name`. Three are built in, from `isa/machines/`; `--machine` takes a name or a file. A\n"
-    "binary carries the machine it was compiled for and runs on no other.\n";
+    "`name`. Three are built in, from `isa/machines/`; `--machine` takes a name or a file, and\n"
+    "after it changes: `--machine edge,dram_gbs=64,queue_depth=4`, where `ideal` sets every field\n"
+    "with an ideal value to it. A changed machine's name ends in `+`. A binary carries the "
+    "machine\n"
+    "it was compiled for; `npusim --machine` runs it on another whose fields of class SIZE are "
+    "the\n"
+    "same, so that a schedule made for one set of times can be timed with another.\n";
 
 const char manual_cost[] =
     "`isa_cost()` (`isa/cost.c`) says how long an instruction occupies its engine, in cycles, at\n"

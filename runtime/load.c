@@ -49,16 +49,20 @@ static bool check_image(const NpurtModel *m, DiagEngine *diag) {
   return true;
 }
 
-static bool check_machine(const NpurtModel *m, DiagEngine *diag) {
+/* The machine to run on: what the program was compiled for, or another of the same sizes. */
+static bool choose_machine(NpurtModel *m, DiagEngine *diag) {
   const MachineDesc *want = m->opt.machine;
-  const char *key = want ? machine_difference(&m->img.machine, want) : NULL;
-  if (!key) return true;
-  diag_error(diag, (SrcLoc){.file = m->label}, "E-machine",
-             "the binary was compiled for machine `%s`, which differs from `%s` in `%s`; compile "
-             "it again for that "
-             "machine, or run it without choosing one",
-             m->img.machine.name, want->name, key);
-  return false;
+  const char *key = want ? machine_size_difference(&m->img.machine, want) : NULL;
+  if (key) {
+    diag_error(diag, (SrcLoc){.file = m->label}, "E-machine",
+               "the binary was compiled for machine `%s`, which differs from `%s` in `%s`, a size "
+               "that programs are made for; compile it again for that machine, or run it without "
+               "choosing one",
+               m->img.machine.name, want->name, key);
+    return false;
+  }
+  if (want) m->img.machine = *want;
+  return true;
 }
 
 static bool decode_code(NpurtModel *m, DiagEngine *diag) {
@@ -111,7 +115,7 @@ static bool check_programs(NpurtModel *m, DiagEngine *diag) {
 }
 
 static bool prepare(NpurtModel *m, const char *path, DiagEngine *diag) {
-  if (!check_image(m, diag) || !check_machine(m, diag) || !decode_code(m, diag) ||
+  if (!check_image(m, diag) || !choose_machine(m, diag) || !decode_code(m, diag) ||
       !check_programs(m, diag))
     return false;
   find_size_fields(m);

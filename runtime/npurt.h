@@ -21,8 +21,8 @@ typedef struct NpurtModel NpurtModel;
 typedef struct {
   NpurtMode mode;
   bool trace;                 /* record engine intervals for npurt_trace_write */
-  const MachineDesc *machine; /* NULL: the binary's own; otherwise must equal it (error names the
-                                 first difference) */
+  const MachineDesc *machine; /* what to run on; NULL: what the binary was compiled for. Its sizes
+                                 must be the same (isa/machine.def, class SIZE) */
   uint64_t max_instructions;  /* 0: no limit; a runaway program is an error */
   NpurtHost host;             /* what simulating may use; a host without it uses what it has */
 } NpurtOptions;

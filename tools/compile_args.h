@@ -54,7 +54,10 @@ enum {
         "write NEW for OLD where a file's name in the result begins with OLD. Repeatable"          \
   }
 #define COMPILE_ARGS_MACHINE                                                                       \
-  { CARG_MACHINE, 0, "machine", "NAME|FILE", "edge (default), cloud, pod8 or a machine file" }
+  {                                                                                                \
+    CARG_MACHINE, 0, "machine", "NAME|FILE[,KEY=VALUE...]",                                        \
+        "edge (default), cloud, pod8 or a machine file, and changes"                               \
+  }
 
 typedef struct {
   NpuccOptions options;

@@ -34,7 +34,8 @@ static const CliOption options[] = {
     {OPT_MODE, 0, "mode", "MODE",
      "fast (results only), timed (cycles and energy, the default), check (timed, and races and "
      "uninitialised reads)"},
-    {OPT_MACHINE, 0, "machine", "NAME|FILE", "insist on this machine; the binary must be for it"},
+    {OPT_MACHINE, 0, "machine", "NAME|FILE[,KEY=VALUE...]",
+     "run on this machine: other times and energies, the same sizes"},
     {OPT_LIMIT, 0, "max-instructions", "N", "stop a run after N instructions"},
     {0, 0, NULL, NULL, "Reports:"},
     {OPT_REPORT, 0, "report", NULL,

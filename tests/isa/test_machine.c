@@ -79,7 +79,7 @@ static void expect_error(const char *key, const char *line, uint32_t at, const c
 
 static void test_errors(void **state) {
   (void)state;
-  expect_error("cores", "", 0, "'cores' is missing");
+  expect_error("cores", "", 0, "'cores' is missing: a machine states every");
   expect_error("name", "", 0, "no name");
   expect_error("cores", "cores = 0\n", 3, "out of range: allowed are 1 to 1024");
   expect_error("cores", "cores = 1.5\n", 3, "not an integer");
@@ -97,8 +97,54 @@ static void test_errors(void **state) {
   diag_free(d);
 }
 
+static void test_changes(void **state) {
+  (void)state;
+  DiagEngine *d = diag_new();
+  MachineDesc m;
+  assert_true(machine_load("edge,queue_depth=3,dram_gbs=12.5", &m, d));
+  assert_string_equal(m.name, "edge+");
+  assert_int_equal(m.queue_depth, 3);
+  assert_true(m.dram_gbs == 12.5);
+  assert_int_equal(m.mxu_rows, 64);
+  assert_string_equal(machine_difference(machine_default(), &m), "name");
+  assert_null(machine_size_difference(machine_default(), &m));
+  assert_true(machine_load("edge,spm_bytes=1048576", &m, d));
+  assert_string_equal(machine_size_difference(machine_default(), &m), "spm_bytes");
+  assert_int_equal(diag_count(d), 0);
+  const struct {
+    const char *spec, *part;
+  } bad[] = {{"edge,queue_depht=3", "did you mean 'queue_depth'"},
+             {"edge,queue_depth=0", "out of range"},
+             {"edge,queue_depth=", "not an integer"},
+             {"edge,fast", "'fast' changes nothing"},
+             {"edge,", "'' changes nothing"},
+             {"egde,queue_depth=3", "edge, cloud, pod8"}};
+  for (size_t i = 0; i < NPU_COUNTOF(bad); i++) {
+    assert_false(machine_load(bad[i].spec, &m, d));
+    if (diag_count(d) != i + 1 || !strstr(diag_get(d, i)->message, bad[i].part))
+      fail_msg("%s: %s", bad[i].spec, diag_get(d, i)->message);
+  }
+  diag_free(d);
+}
+
+/* A machine from before fields existed: one message names them. */
+static void test_missing(void **state) {
+  (void)state;
+  DiagEngine *d = diag_new();
+  MachineDesc m;
+  const char *old = "name = old\nchips = 1\n";
+  assert_false(machine_parse(old, strlen(old), "m.txt", &m, d));
+  assert_int_equal(diag_count(d), 1);
+  const char *message = diag_get(d, 0)->message;
+  assert_non_null(strstr(message, "'cores', 'clock_ghz', "));
+  assert_non_null(strstr(message, "'pj_static_cycle'"));
+  assert_null(strstr(message, "'chips'"));
+  diag_free(d);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_builtin), cmocka_unit_test(test_print),
-                                     cmocka_unit_test(test_errors)};
+                                     cmocka_unit_test(test_errors), cmocka_unit_test(test_changes),
+                                     cmocka_unit_test(test_missing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -331,6 +331,19 @@ static void other_machine(void **state) {
   assert_true(isa_image_write(&img, path, r.diag));
   assert_null(npurt_load(path, &(NpurtOptions){.machine = &m}, r.diag));
   assert_true(has_diag(&r, "E-machine", "spm_bytes"));
+  /* Other times are another matter: `ldd` waits twice as long. */
+  isa_image_free(&img);
+  assemble(".dram 4096\nldd r1, [r0 + 8]\nhalt\n", &img);
+  assert_true(isa_image_write(&img, path, r.diag));
+  for (int latency = 100; latency <= 200; latency += 100) {
+    m = *machine_default();
+    m.dram_latency_ns = latency;
+    r.m = npurt_load(path, &(NpurtOptions){.mode = NPURT_TIMED, .machine = &m}, r.diag);
+    assert_non_null(r.m);
+    run_ok(&r);
+    CYCLES(npurt_profile(r.m)->cycles, latency + 2);
+    npurt_free(r.m);
+  }
   unlink(path);
   isa_image_free(&img);
   diag_free(r.diag);
