@@ -17,35 +17,43 @@ static void box_inside(const IsaDesc *d, unsigned a, int64_t *lo, int64_t *hi) {
 }
 
 typedef struct {
-  double runs, run_bytes; /* contiguous in DRAM */
-  double pieces;          /* contiguous in DRAM and SPM */
-  double elements;        /* moved */
+  IsaDramRuns dram; /* contiguous in DRAM, whole bursts */
+  double runs;
+  double pieces;   /* contiguous in DRAM and SPM */
+  double elements; /* moved */
 } DmaShape;
 
-/* Merges axes from the innermost out while they continue the run before them. `first` is the
- * outermost axis that may merge (1 for gather, whose axis 0 jumps). */
-static DmaShape dma_shape(const IsaDesc *d, bool clip, unsigned first) {
+/* Merges axes from the innermost out while they continue the run before them. In a gather, axis 0
+ * jumps and never merges. */
+static DmaShape dma_shape(const IsaDesc *d, bool clip, bool list, const MachineDesc *m) {
   DmaShape s = {.elements = 1, .runs = 1, .pieces = 1};
-  double run = 1, piece = 1;
+  double run = 1, piece = 1, el = d->elsize;
   bool run_open = true, piece_open = true;
   for (unsigned i = d->rank; i-- > 0;) {
     int64_t lo = 0, hi = d->dma.size[i];
-    if (clip && i >= first) box_inside(d, i, &lo, &hi);
+    bool jumps = list && i == 0;
+    if (clip && !jumps) box_inside(d, i, &lo, &hi);
     double n = (double)(hi - lo);
     s.elements *= n;
-    double el = d->elsize;
     /* One element along an axis neither continues nor breaks a run. */
     if (n != 1) {
-      run_open = run_open && i >= first && (double)d->dma.dstride[i] == run * el;
+      run_open = run_open && !jumps && (double)d->dma.dstride[i] == run * el;
       piece_open = piece_open && run_open && (double)d->dma.sstride[i] == piece * el;
     }
-    if (run_open) run *= n;
     if (piece_open) piece *= n;
+    if (run_open) {
+      run *= n;
+    } else if (n != 1 || jumps) {
+      s.dram.count[s.dram.n] = n;
+      s.dram.stride[s.dram.n++] = (double)d->dma.dstride[i];
+    }
   }
   if (s.elements == 0) return (DmaShape){0};
   s.runs = s.elements / run;
   s.pieces = s.elements / piece;
-  s.run_bytes = run * d->elsize;
+  s.dram.bytes = ceil(run * el / (double)m->dram_burst) * (double)m->dram_burst;
+  s.dram.irregular = list && s.dram.n > 0;
+  s.dram.reach = list ? (double)d->dma.extent[0] * fabs((double)d->dma.dstride[0]) : 0;
   return s;
 }
 
@@ -54,9 +62,8 @@ static void cost_dma(IsaInsnKind kind, const IsaDesc *d, const MachineDesc *m, I
   bool list = kind == INSN_LD0_GATHER || kind == INSN_LD1_GATHER || kind == INSN_ST_SCATTER;
   bool clip = kind == INSN_LD0_FILL || kind == INSN_LD1_FILL || kind == INSN_ST_CLIP || list;
   c->latency = machine_dram_latency_cycles(m);
-  DmaShape s = dma_shape(d, clip, list ? 1 : 0);
-  double burst = (double)m->dram_burst;
-  double bytes = s.runs * ceil(s.run_bytes / burst) * burst;
+  DmaShape s = dma_shape(d, clip, list, m);
+  double bytes = s.runs * s.dram.bytes;
   if (store)
     c->dram_write = bytes;
   else
@@ -65,6 +72,8 @@ static void cost_dma(IsaInsnKind kind, const IsaDesc *d, const MachineDesc *m, I
   for (unsigned i = 0; i < d->rank; i++) box *= (double)d->dma.size[i];
   c->spm_bytes = store ? s.elements * d->elsize : box; /* fill writes outside elements too */
   if (list) c->spm_bytes += 4.0 * (double)d->dma.size[0];
+  c->runs = s.runs;
+  c->dram_cycles = isa_dram_cycles(m, &s.dram);
   c->cycles = fmax(1, s.pieces);
 }
 

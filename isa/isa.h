@@ -36,7 +36,9 @@ void machine_idealize(MachineDesc *m);
 size_t machine_builtin_count(void);
 const char *machine_builtin_name(size_t i);
 double machine_dram_bytes_per_cycle(const MachineDesc *m); /* of one chip */
-double machine_dram_latency_cycles(const MachineDesc *m);
+double
+machine_dram_latency_cycles(const MachineDesc *m); /* from a transfer's last byte to its gives */
+double machine_dram_open_cycles(const MachineDesc *m); /* from a request to its data, row closed */
 
 /* ---- engines and instructions ---- */
 
@@ -258,17 +260,36 @@ uint32_t isa_vop_eval(IsaVopKind op, uint32_t a, uint32_t b, uint32_t c);
 
 /* What one instruction costs on a machine: the one place with these formulas (documented in
  * isa/README.md), used by the compiler's search and by the timed simulator. Cycles the engine is
- * occupied; DRAM time is max(cycles, dram_bytes / bandwidth) and is left to the resource model. */
+ * occupied; time in the DRAM is left to the resource model, dram_cycles foretells it. */
 typedef struct {
   double cycles;                /* engine occupancy, at least 1 */
   double dram_read, dram_write; /* bytes on the DRAM bus, whole bursts: each contiguous run is
                                    rounded up to dram_burst */
-  double spm_bytes, acc_bytes;  /* traffic, for energy */
+  double runs;                  /* contiguous in DRAM */
+  double
+      dram_cycles; /* that the bytes keep the DRAM busy, in closed form, no other transfer about */
+  double spm_bytes, acc_bytes; /* traffic, for energy */
   double
       macs; /* multiply-accumulates of all mxu_cols columns; times plane n / mxu_cols are useful */
   double vpu_ops; /* lane operations */
   double latency; /* cycles after occupancy until gives fire (DMA: DRAM latency) */
 } IsaCost;
+/* Runs of `bytes` bytes each, whole bursts, over n loops, innermost first; strides in bytes. With
+ * `irregular` the outermost loop goes to any places among `reach` bytes. */
+typedef struct {
+  double bytes;
+  int n;
+  double count[5], stride[5];
+  bool irregular;
+  double reach;
+} IsaDramRuns;
+/* In closed form (cost_dram.c): rows opened, and cycles that moving the runs keeps the DRAM busy.
+ */
+double isa_dram_activations(const MachineDesc *m, const IsaDramRuns *r);
+double isa_dram_cycles(const MachineDesc *m, const IsaDramRuns *r);
+/* Cycles that several streams keep the DRAM busy which take `cycles` one after the other, when
+ * `written` bytes are writes among reads, `group` of them at a time. */
+double isa_dram_together(const MachineDesc *m, double cycles, double written, double group);
 IsaCost isa_cost(const IsaInsn *in, const IsaDesc *d, const IsaVprog *vp, const MachineDesc *m);
 /* Picojoules of a cost. */
 typedef struct {

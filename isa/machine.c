@@ -41,6 +41,9 @@ double machine_dram_bytes_per_cycle(const MachineDesc *m) {
 double machine_dram_latency_cycles(const MachineDesc *m) {
   return m->dram_latency_ns * m->clock_ghz;
 }
+double machine_dram_open_cycles(const MachineDesc *m) {
+  return m->dram_channels ? m->dram_topen_ns * m->clock_ghz / (1 - m->dram_refresh) : 0;
+}
 
 /* v is in the field's range, and exact: integers end at 2^40. */
 static void set_field(MachineDesc *m, size_t i, double v) {
@@ -169,6 +172,30 @@ static int on_pair(void *user, const char *section, const char *name, const char
   return 1;
 }
 
+/* What no field says alone. */
+static bool fields_agree(const MachineDesc *m, const char *label, DiagEngine *diag) {
+  const struct {
+    const char *key;
+    int64_t value;
+  } powers[] = {{"dram_channels", m->dram_channels},
+                {"dram_interleave", m->dram_interleave},
+                {"dram_banks", m->dram_banks}};
+  bool ok = true;
+  for (size_t i = 0; i < NPU_COUNTOF(powers); i++) {
+    int64_t v = powers[i].value;
+    if ((v & (v - 1)) == 0) continue;
+    diag_error(diag, (SrcLoc){.file = label}, "E-machine",
+               "%s = %lld is not a power of two, which the hash of addresses needs", powers[i].key,
+               (long long)v);
+    ok = false;
+  }
+  if (m->dram_row_bytes % m->dram_interleave == 0) return ok;
+  diag_error(diag, (SrcLoc){.file = label}, "E-machine",
+             "dram_row_bytes = %lld is not a multiple of dram_interleave = %lld",
+             (long long)m->dram_row_bytes, (long long)m->dram_interleave);
+  return false;
+}
+
 /* One message for all that is missing: a binary or a file from before a field existed lacks
  * several. */
 static bool all_seen(const Reader *r) {
@@ -207,7 +234,7 @@ bool machine_parse_at(const char *text, size_t len, const char *label, uint32_t 
                "the machine has no name; add 'name = ...'");
     r.ok = false;
   }
-  return all_seen(&r) && r.ok;
+  return all_seen(&r) && r.ok && fields_agree(out, label, diag);
 }
 
 bool machine_parse(const char *text, size_t len, const char *label, MachineDesc *out,
@@ -280,6 +307,7 @@ bool machine_load(const char *spec, MachineDesc *out, DiagEngine *diag) {
     if (next) *next++ = 0;
     ok = change(&r, cut);
   }
+  ok = ok && fields_agree(out, r.label, diag);
   size_t n = strlen(out->name);
   if (ok && n + 1 < sizeof out->name && (n == 0 || out->name[n - 1] != '+'))
     memcpy(out->name + n, "+", 2);

@@ -155,6 +155,8 @@ void isa_manual(StrBuf *out) {
   machine_fields(out);
   heading(out, "Time");
   strbuf_puts(out, manual_cost);
+  heading(out, "DRAM");
+  strbuf_puts(out, manual_dram);
   heading(out, "Energy");
   strbuf_puts(out, manual_energy);
   heading(out, "Roofline");

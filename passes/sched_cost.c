@@ -150,15 +150,12 @@ typedef struct {
   /* What one slot makes wait for each other: a step's lists, then what they gather, which is
    * computed on before its slot is filled again, while the next lists arrive. */
   double lists, list_waits, gathers, waits;
+  double written; /* bytes */
   double turning; /* cycles the operand or result takes whose slots come round most slowly */
   double step_mxu, step_vpu; /* one grid step's compute */
   int vector_regs; /* the most a vector step holds: counters and bounds around it, four more */
   const char **why;
 } Pricing;
-
-static double dram_cycles(const Pricing *pr, double bytes) {
-  return bytes / machine_dram_bytes_per_cycle(pr->m);
-}
 
 /* The descriptor of a transfer as most of them are: a box that moves is priced where it lies inside
  * its tensor, not at its first place, which may be in a border. */
@@ -185,6 +182,10 @@ static bool price_one_slot(Pricing *pr, int operand, double cycles, double laten
   return true;
 }
 
+static double data_latency(const MachineDesc *m) {
+  return machine_dram_latency_cycles(m) + machine_dram_open_cycles(m);
+}
+
 static bool price_operands(Pricing *pr) {
   for (int i = 0; i < pr->ki->k.nin; i++) {
     Block b;
@@ -196,15 +197,16 @@ static bool price_operands(Pricing *pr) {
     IsaCost c = isa_cost(&in, &d, NULL, pr->m);
     double times = steps_to(pr->ki, pr->s, sched_depth(pr->ki, pr->s, dims)),
            part = coverage(pr->ki, pr->s, dims);
-    double dram = dram_cycles(pr, c.dram_read), cycles = fmax(c.cycles, dram);
+    double dram = c.dram_cycles, cycles = fmax(c.cycles, dram);
     pr->p->dram += dram * times * part;
     pr->ld[sched_load_queue(pr->ki, i)] += cycles * times * part;
-    if (!price_one_slot(pr, i, cycles * times * part, c.latency * times)) pr->first_load += cycles;
-    pr->turning = fmax(pr->turning, (cycles + c.latency) * times);
+    double latency = c.latency + fmax(0, machine_dram_open_cycles(pr->m) - dram);
+    if (!price_one_slot(pr, i, cycles * times * part, latency * times)) pr->first_load += cycles;
+    pr->turning = fmax(pr->turning, (cycles + latency) * times);
     pr->p->seq += times * (8 + 4 * b.rank);
     pr->p->spm_bytes += round_up(b.bytes, 64) * sched_operand_slots(pr->ki, pr->s, i);
   }
-  if (pr->gathers == 0) pr->first_load += machine_dram_latency_cycles(pr->m);
+  if (pr->gathers == 0) pr->first_load += data_latency(pr->m);
   return true;
 }
 
@@ -217,10 +219,11 @@ static bool price_results(Pricing *pr) {
     IsaCost c = isa_cost(&(IsaInsn){.kind = b.fill ? INSN_ST_CLIP : INSN_ST}, &d, NULL, pr->m);
     int depth = sched_par_depth(pr->ki, pr->s);
     double times = steps_to(pr->ki, pr->s, depth), part = coverage(pr->ki, pr->s, pr->ki->par);
-    double dram = dram_cycles(pr, c.dram_write), cycles = fmax(c.cycles, dram);
+    double dram = c.dram_cycles, cycles = fmax(c.cycles, dram);
     pr->p->dram += dram * times * part;
     pr->p->st += cycles * times * part;
     pr->turning = fmax(pr->turning, (cycles + c.latency) * times);
+    pr->written += c.dram_write * times * part;
     pr->last_store += cycles;
     pr->p->seq += times * (8 + 4 * b.rank);
     pr->p->spm_bytes += round_up(b.bytes, 64) * sched_result_slots(pr->ki, pr->s);
@@ -356,6 +359,7 @@ bool sched_predict(const KernelInfo *ki, const Schedule *s, const MachineDesc *m
   if (out->regs > ISA_REGS - 1) return false; /* the backend keeps one */
   out->ld = fmax(pr.ld[ENGINE_LD0], pr.ld[ENGINE_LD1]);
   out->fill = pr.first_load + pr.last_store;
+  out->dram = isa_dram_together(m, out->dram, pr.written, 0);
   double moving = fmax(out->dram, fmax(out->ld, out->st));
   if (s->slots > 1) {
     /* A slot is filled, computed on, and filled again: with few slots latency bounds the rate of

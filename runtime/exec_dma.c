@@ -241,6 +241,7 @@ static bool dma(NpurtModel *m, const IsaDesc *d, bool store, DmaMode mode) {
   DmaBox b;
   if (!dma_prepare(m, d, store, mode, &b)) return false;
   if (m->check) check_dma(m->check, &b);
+  if (m->walk) dma_walk_start(m->walk, &b, m->img.machine.dram_burst);
   dma_move(m, &b);
   return true;
 }

@@ -1,6 +1,7 @@
 /* Shared by the files of the runtime; does not leave this folder. */
 #ifndef RUNTIME_INTERNAL_H
 #define RUNTIME_INTERNAL_H
+#include "runtime/dram.h"
 #include "runtime/npurt.h"
 
 enum { RT_ARGS = 64, RT_SLACK = 4096, RT_MAX_FINDINGS = 32 };
@@ -98,6 +99,22 @@ typedef struct {
   const int32_t *list;      /* its checked entries */
 } DmaBox;
 
+/* The runs of a transfer in DRAM, one after the other (dma_walk.c). */
+typedef struct {
+  int n; /* loops, innermost first; with `listed` the last one goes through the list */
+  int64_t count[5], stride[5], index[5];
+  uint64_t start, run, burst; /* first element inside; bytes of a run; of a burst */
+  uint64_t at, left;          /* of the current run */
+  bool listed, ended;         /* ended: the current run is the last */
+  int32_t *list;              /* own, freed with mem_free */
+  size_t list_cap;
+} DmaWalk;
+/* Starts again with a box; keeps the list's memory. */
+void dma_walk_start(DmaWalk *w, const DmaBox *b, int64_t burst);
+bool dma_walk_more(const DmaWalk *w);
+/* The next bytes, all of one interleave block. */
+uint32_t dma_walk_next(DmaWalk *w, const Dram *d, uint64_t *addr);
+
 /* Rows of a multiply, or a plane, with every address checked; loops of one iteration removed and
  * contiguous ones merged. */
 typedef struct {
@@ -161,7 +178,8 @@ struct NpurtModel {
   NpurtProfile profile;
   TraceSpan *trace;
   size_t ntrace, trace_cap;
-  Check *check; /* in check mode */
+  Check *check;  /* in check mode */
+  DmaWalk *walk; /* where the next transfer leaves its runs, or NULL */
   /* of the run */
   DiagEngine *diag;
   uint32_t pc, next_pc; /* instruction being executed; sequencer's next */

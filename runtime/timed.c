@@ -1,58 +1,10 @@
 /* Timed mode: the sequencer runs ahead in order and issues into bounded queues; engines start the
- * head of their queue when its takes (and the plane FIFO) allow; DMA transfers share the DRAM by
- * equal parts. Time jumps from event to event. An instruction's effect happens when it starts: a
- * give fires at the end, so in a synchronised program every instruction that depends on another
- * starts after it, and any such order gives the bytes of program order. */
-#include "runtime/runtime_internal.h"
+ * head of their queue when its takes (and the plane FIFO) allow. Time jumps from event to event. An
+ * instruction's effect happens when it starts: a give fires at the end, so in a synchronised
+ * program every instruction that depends on another starts after it, and any such order gives the
+ * bytes of program order. */
+#include "runtime/timed_internal.h"
 #include <math.h>
-#include <string.h>
-
-typedef struct {
-  uint32_t pc;
-  double visible; /* when it has reached the queue */
-  IsaDesc desc;
-  bool has_desc;
-  IsaCost cost;
-  uint32_t issue; /* check: the sequencer's last event at issue */
-} Entry;
-
-typedef struct {
-  double at;
-  uint32_t pc, event;
-} Done; /* occupancy over, gives due */
-
-typedef enum { E_IDLE, E_TAKE, E_PLANE, E_BUSY } EngineState;
-
-typedef struct {
-  Entry *queue; /* ring of depth */
-  uint32_t head, count;
-  EngineState state;
-  double since;
-  uint32_t pc, event; /* running; event in check mode */
-  double start, end;  /* of occupancy; end without its DRAM part */
-  double bytes;       /* DRAM bytes still to move */
-  double latency;
-  Done *done; /* ring of instructions whose gives are due, in order */
-  uint32_t done_head, done_count, done_cap;
-  double last_done;
-} Engine;
-
-typedef enum { S_RUN, S_TAKE, S_QUEUE, S_FENCE, S_END } SeqState;
-
-typedef struct {
-  NpurtModel *m;
-  Engine eng[ENGINE_COUNT];
-  uint32_t depth;
-  double now, bandwidth;
-  SeqState seq;
-  double seq_ready, seq_since;
-  bool seq_give; /* the instruction that ends at seq_ready is `give` at m->pc of then */
-  uint32_t give_pc, give_event;
-  uint32_t seq_pc; /* last executed or issued */
-  bool failed;
-} Sim;
-
-static const double epsilon = 1e-9;
 
 /* ---- accounting ---- */
 
@@ -102,7 +54,7 @@ static void attribute(Sim *s, double dt) {
 
 /* ---- semaphores ---- */
 
-static bool can_take(const Sim *s, const IsaInsn *in) {
+bool timed_can_take(const Sim *s, const IsaInsn *in) {
   const uint64_t *sem = s->m->dev.sem;
   if (in->take[0].sem == in->take[1].sem)
     return sem[in->take[0].sem] >= (uint64_t)in->take[0].count + in->take[1].count;
@@ -119,13 +71,6 @@ static void give(Sim *s, const IsaInsn *in, uint32_t event) {
 }
 
 /* ---- engines ---- */
-
-static int transfers(const Sim *s) {
-  int n = 0;
-  for (int e = ENGINE_LD0; e <= ENGINE_ST; e++)
-    n += s->eng[e].state == E_BUSY && s->eng[e].bytes > 0;
-  return n;
-}
 
 static void done_push(Engine *g, Done d) {
   if (g->done_count == g->done_cap) {
@@ -144,8 +89,7 @@ static void done_push(Engine *g, Done d) {
 /* Occupancy ends; the gives follow after the latency, in the order of the queue. */
 static void engine_finish(Sim *s, IsaEngine e) {
   Engine *g = &s->eng[e];
-  double at = s->now + g->latency;
-  if (at < g->last_done) at = g->last_done;
+  double at = fmax(fmax(s->now, g->data) + g->latency, g->last_done);
   g->last_done = at;
   trace_add(s->m, g->pc, e, false, g->start, s->now);
   engine_enter(s, e, E_IDLE);
@@ -174,8 +118,8 @@ static bool engine_start(Sim *s, IsaEngine e) {
   Entry *n = &g->queue[g->head];
   const IsaInsn *in = &s->m->insns[n->pc];
   const char *why;
-  if (n->visible > s->now + epsilon) return false;
-  if (!can_take(s, in)) {
+  if (n->visible > s->now + timed_epsilon) return false;
+  if (!timed_can_take(s, in)) {
     if (g->state != E_TAKE) engine_enter(s, e, E_TAKE);
     return false;
   }
@@ -188,9 +132,10 @@ static bool engine_start(Sim *s, IsaEngine e) {
   g->pc = n->pc;
   g->start = s->now;
   g->end = s->now + n->cost.cycles;
-  g->bytes = n->cost.dram_read + n->cost.dram_write;
   g->latency = n->cost.latency;
+  share_start(s, g, &n->cost);
   s->failed = !engine_run(s, e, n);
+  share_started(s, g, &n->cost);
   g->head = (g->head + 1) % s->depth;
   g->count--;
   return true;
@@ -268,17 +213,24 @@ static bool seq_issue(Sim *s, const IsaInsn *in, IsaEngine e) {
   return true;
 }
 
+/* The program ends when its last bytes are written, those in the DRAM's write buffers too. */
+static bool drained(Sim *s, const IsaInsn *in) {
+  if (in->kind != INSN_HALT || !s->dram) return true;
+  if (s->drained == 0) s->drained = dram_drain(s->dram, s->now);
+  return s->drained <= s->now + timed_epsilon;
+}
+
 /* An instruction that others can see. False when it has to wait. */
 static bool seq_visible(Sim *s, const IsaInsn *in) {
   NpurtModel *m = s->m;
   IsaEngine e = isa_insn_info(in->kind)->engine;
   if (e != ENGINE_SEQ) return seq_issue(s, in, e);
   bool fence = in->kind == INSN_FENCE || in->kind == INSN_HALT;
-  if (fence && !all_quiet(s)) {
+  if (fence && !(all_quiet(s) && drained(s, in))) {
     if (s->seq != S_FENCE) seq_enter(s, S_FENCE);
     return false;
   }
-  if (!can_take(s, in)) {
+  if (!timed_can_take(s, in)) {
     if (s->seq != S_TAKE) seq_enter(s, S_TAKE);
     return false;
   }
@@ -297,7 +249,7 @@ static bool seq_visible(Sim *s, const IsaInsn *in) {
 /* Runs instructions nobody else can see in one go; stops before a visible one. */
 static bool seq_advance(Sim *s) {
   NpurtModel *m = s->m;
-  if (s->seq == S_END || s->seq_ready > s->now + epsilon) return false;
+  if (s->seq == S_END || s->seq_ready > s->now + timed_epsilon) return false;
   if (s->seq_give) {
     s->seq_give = false;
     give(s, &m->insns[s->give_pc], s->give_event);
@@ -333,11 +285,11 @@ static bool settle(Sim *s) {
   bool any = false;
   for (int e = ENGINE_LD0; e < ENGINE_COUNT && !s->failed; e++) {
     Engine *g = &s->eng[e];
-    if (g->state == E_BUSY && g->end <= s->now + epsilon && g->bytes <= epsilon) {
+    if (g->state == E_BUSY && g->end <= s->now + timed_epsilon && share_served(g)) {
       engine_finish(s, (IsaEngine)e);
       any = true;
     }
-    while (g->done_count && g->done[g->done_head].at <= s->now + epsilon) {
+    while (g->done_count && g->done[g->done_head].at <= s->now + timed_epsilon) {
       Done *d = &g->done[g->done_head];
       give(s, &s->m->insns[d->pc], d->event);
       g->done_head = (g->done_head + 1) % g->done_cap;
@@ -347,7 +299,7 @@ static bool settle(Sim *s) {
   }
   for (int e = ENGINE_LD0; e < ENGINE_COUNT && !s->failed; e++) {
     Engine *g = &s->eng[e];
-    if (g->count && g->state != E_BUSY && g->queue[g->head].visible <= s->now + epsilon &&
+    if (g->count && g->state != E_BUSY && g->queue[g->head].visible <= s->now + timed_epsilon &&
         plane_arriving(s, &s->m->insns[g->queue[g->head].pc])) {
       if (g->state != E_PLANE) engine_enter(s, (IsaEngine)e, E_PLANE);
       continue;
@@ -359,77 +311,17 @@ static bool settle(Sim *s) {
 }
 
 /* The next moment something ends, or infinity. */
-static double next_event(const Sim *s, double rate) {
+static double next_event(Sim *s) {
   double t = INFINITY;
   if (s->seq == S_RUN && s->seq_ready > s->now) t = s->seq_ready;
+  if (s->seq == S_FENCE && s->drained > s->now) t = s->drained;
   for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) {
     const Engine *g = &s->eng[e];
     if (g->done_count) t = fmin(t, g->done[g->done_head].at);
     if (g->state != E_BUSY) continue;
-    /* a change of the sharing is an event of its own, whatever the occupancy */
-    if (g->bytes > 0) t = fmin(t, s->now + g->bytes / rate);
-    if (g->bytes <= 0 || g->end > s->now) t = fmin(t, fmax(g->end, s->now));
+    if (share_served(g) || g->end > s->now) t = fmin(t, fmax(g->end, s->now));
   }
-  return t;
-}
-
-static void pass_time(Sim *s, double to, double rate) {
-  double dt = to - s->now;
-  attribute(s, dt);
-  for (int e = ENGINE_LD0; e <= ENGINE_ST; e++) {
-    Engine *g = &s->eng[e];
-    if (g->state != E_BUSY || g->bytes <= 0) continue;
-    g->bytes -= dt * rate;
-    /* less than the clock's rounding: done, or time could stand still */
-    if (g->bytes < rate * fmax(1e-7, s->now * 1e-12)) g->bytes = 0;
-  }
-  s->now = to;
-}
-
-/* ---- deadlock ---- */
-
-static void describe_wait(Sim *s, uint32_t pc, StrBuf *b) {
-  const IsaInsn *in = &s->m->insns[pc];
-  const char *why = NULL;
-  rt_describe(s->m, pc, b);
-  if (!can_take(s, in)) {
-    for (int i = 0; i < 2; i++)
-      if (in->take[i].count)
-        strbuf_printf(b, "%s semaphore %u (takes %u, holds %llu)",
-                      i && in->take[0].count ? " and" : " waits for", in->take[i].sem,
-                      in->take[i].count, (unsigned long long)s->m->dev.sem[in->take[i].sem]);
-  } else if (!rt_plane_ready(s->m, in, &why)) {
-    strbuf_printf(b, " waits because %s", why);
-  }
-}
-
-static bool deadlock(Sim *s) {
-  NpurtModel *m = s->m;
-  uint32_t pc = m->pc < m->img.ninsns ? m->pc : m->img.ninsns - 1;
-  diag_error(m->diag, rt_loc(m, pc), "E-deadlock",
-             "deadlock at cycle %.0f: nothing can proceed; something never gives what the "
-             "following wait for",
-             s->now);
-  for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) {
-    const Engine *g = &s->eng[e];
-    if (!g->count) continue;
-    StrBuf b = {0};
-    describe_wait(s, g->queue[g->head].pc, &b);
-    diag_note(m->diag, rt_loc(m, g->queue[g->head].pc), "%s: %s", isa_engine_name((IsaEngine)e),
-              b.data);
-    strbuf_free(&b);
-  }
-  StrBuf b = {0};
-  if (s->seq == S_TAKE) {
-    describe_wait(s, pc, &b);
-  } else {
-    rt_describe(m, pc, &b);
-    strbuf_puts(&b, s->seq == S_QUEUE ? " waits for room in its queue"
-                                      : " waits for all engines to finish");
-  }
-  diag_note(m->diag, rt_loc(m, pc), "SEQ: %s", b.data);
-  strbuf_free(&b);
-  return false;
+  return share_next(s, t);
 }
 
 /* ---- the run ---- */
@@ -440,11 +332,10 @@ static bool simulate(Sim *s) {
     }
     if (s->failed) return false;
     if (s->seq == S_END) break;
-    int n = transfers(s);
-    double rate = n ? s->bandwidth / n : s->bandwidth;
-    double t = next_event(s, rate);
-    if (isinf(t)) return deadlock(s);
-    pass_time(s, t, rate);
+    double t = next_event(s);
+    if (isinf(t)) return timed_deadlock(s);
+    attribute(s, t - s->now);
+    share_pass(s, t);
   }
   return true;
 }
@@ -453,8 +344,8 @@ bool run_timed(NpurtModel *m) {
   Sim *s = mem_alloc(sizeof *s);
   s->m = m;
   s->depth = (uint32_t)m->img.machine.queue_depth;
-  s->bandwidth = machine_dram_bytes_per_cycle(&m->img.machine);
   s->seq = S_RUN;
+  share_init(s);
   for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++)
     s->eng[e].queue = mem_alloc(s->depth * sizeof(Entry));
   bool ok = simulate(s);
@@ -465,6 +356,7 @@ bool run_timed(NpurtModel *m) {
     mem_free(s->eng[e].done);
   }
   profile_finish_run(m, s->now);
+  share_free(s);
   mem_free(s);
   return ok;
 }

@@ -4,12 +4,21 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-predicts() { # predicts MODEL MACHINE
-  local predicted cycles
+# indices NAME SHAPE N: NAME.npy of SHAPE, indices spread over 0 to N - 1.
+indices() {
+  cat >indices.mdl <<EOM
+model m(x: f32[$2]) -> (y: s32[$2]) { return cast(min(abs(x) * $3 / 3, $3 - 1), s32) }
+EOM
+  ok npucc indices.mdl --reference --random "$3" --output "y=$1.npy"
+}
+
+predicts() { # predicts MODEL MACHINE [INPUT.npy...]: named inputs, the others random
+  local predicted cycles inputs=()
   npucc "$1" --machine "$2" --emit nest --elide-data 4 >nest || fail "$1"
   predicted=$(grep -o 'predicted = [0-9]*' nest | awk '{ s += $3 } END { print s }')
   ok npucc "$1" --machine "$2" -o m.bin
-  ok npusim m.bin --random 1 --output o.npz
+  for input in "${@:3}"; do inputs+=(--input "${input%%[0-9]*}=$input"); done
+  ok npusim m.bin "${inputs[@]}" --random 1 --output o.npz
   cycles=$(awk '$2 == "cycles," { print $1 }' out)
   [ $((5 * cycles)) -le $((6 * predicted)) ] && [ $((6 * cycles)) -ge $((5 * predicted)) ] ||
     fail "$1 on $2: $predicted cycles predicted, $cycles counted"
@@ -63,8 +72,20 @@ EOM
 cat >slices.mdl <<'EOM'
 model m(x: f32[64, 2000], i: s32[700]) -> (y: f32[64, 700]) { return gather(x, i, axis = 1) }
 EOM
-for model in scattered border embed positions two_tables bag slices; do
-  for machine in edge cloud; do predicts $model.mdl $machine; done
+indices i1 512 3000
+indices i2 "8, 128" 3000
+indices i3 2048 500
+indices j3 2048 500
+indices i4 4096 3000
+indices i5 700 2000
+for machine in edge cloud; do
+  predicts scattered.mdl $machine
+  predicts border.mdl $machine
+  predicts embed.mdl $machine i1.npy
+  predicts positions.mdl $machine i2.npy
+  predicts two_tables.mdl $machine i3.npy j3.npy
+  predicts bag.mdl $machine i4.npy
+  predicts slices.mdl $machine i5.npy
 done
 predicts short.mdl cloud
 

@@ -10,12 +10,21 @@
 #include "isa/isa.h"
 #include "tests/support/compare.h"
 
+/* `edge` without the limits that have an ideal value, data 100 cycles after the request. */
+static const MachineDesc *plain_machine(void) {
+  static MachineDesc m;
+  DiagEngine *d = diag_new();
+  assert_true(machine_load("edge,ideal,dram_latency_ns=100", &m, d));
+  diag_free(d);
+  return &m;
+}
+
 static IsaCost cost(IsaInsnKind k, const IsaDesc *d, const char *program) {
   IsaVprog vp = {0};
   char why[160];
   if (program && !isa_vprog_parse(program, &vp, why)) fail_msg("%s", why);
   IsaInsn in = {.kind = k};
-  return isa_cost(&in, d, program ? &vp : NULL, machine_default());
+  return isa_cost(&in, d, program ? &vp : NULL, plain_machine());
 }
 static void near(double got, double want) {
   if (!number_near(got, want, 1e-9 * fabs(want))) fail_msg("%.12g, expected %.12g", got, want);
@@ -191,6 +200,60 @@ static void test_vector(void **state) {
   near(cost(INSN_VX, &d, "vec; ld v0, s0; endv").acc_bytes, 6 * 4);
 }
 
+/* edge: 4 channels, blocks of 256, rows of 2048 bytes, 8 banks, tRC 60 and tACT 10 of what refresh
+ * (.085) leaves, 32 bytes a cycle. */
+static void test_dram(void **state) {
+  (void)state;
+  const MachineDesc *m = machine_default();
+  const double left = 1 - 0.085;
+  /* One run: rows of 2048 bytes. */
+  IsaDramRuns r = {.bytes = 8192};
+  near(isa_dram_activations(m, &r), 4);
+  near(isa_dram_cycles(m, &r), 256);
+  /* A row for each of 100 far runs of 64 bytes: activations take longer than 200 cycles of the bus.
+   */
+  r = (IsaDramRuns){.bytes = 64, .n = 1, .count = {100}, .stride = {4096}};
+  near(isa_dram_activations(m, &r), 100);
+  near(isa_dram_cycles(m, &r), 25 * 10 / left);
+  /* Neighbours: 16 runs share a row, of 100 * 128 bytes. */
+  r.stride[0] = 128;
+  near(isa_dram_activations(m, &r), (64 + 99 * 128) / 2048.0);
+  /* 512 bytes every 6272 = 49 * 128: 1 + (512 - 128) / 256 blocks each. On the bus 1600 cycles, and
+   * of 2.5 * 25 rows opened in each channel .14 * tRC / banks. */
+  r = (IsaDramRuns){.bytes = 512, .n = 1, .count = {100}, .stride = {6272}};
+  near(isa_dram_activations(m, &r), 250);
+  near(isa_dram_cycles(m, &r), 1600 + 62.5 * .14 * 60 / left / 8);
+  /* The same at any places among 65536 bytes, which is what the open rows hold: half are open,
+   * of 2.75 a run. */
+  r.irregular = true;
+  r.reach = 65536 - 512;
+  near(isa_dram_activations(m, &r), 137.5);
+  near(isa_dram_cycles(m, &r), 1600 + 137.5 / 4 * .28 * 60 / left / 8);
+  /* Together: 1.05 times; 40960 bytes written, 1024 of a channel at a time: ten turns of 1.25 * 20.
+   */
+  near(isa_dram_together(m, 1000, 40960, 0), 1050 + 10 * 25 / left);
+  near(isa_dram_together(m, 1000, 40960, 8192), 1050 + 5 * 25 / left);
+  near(isa_dram_cycles(plain_machine(), &r), 1600);
+  near(isa_dram_together(plain_machine(), 1000, 40960, 0), 1000);
+}
+
+/* What a transfer asks the DRAM for, through its descriptor. */
+static void test_dram_of_transfer(void **state) {
+  (void)state;
+  IsaDesc d = {.kind = DESC_DMA,
+               .rank = 3,
+               .elsize = 4,
+               .dma = {.size = {5, 20, 16},
+                       .dstride = {65536, 4096, 4},
+                       .sstride = {1280, 64, 4},
+                       .extent = {5, 20, 16}}};
+  IsaInsn in = {.kind = INSN_LD0};
+  IsaCost c = isa_cost(&in, &d, NULL, machine_default());
+  near(c.runs, 100);
+  near(c.dram_cycles, 25 * 10 / (1 - 0.085));
+  near(isa_cost(&in, &d, NULL, plain_machine()).dram_cycles, 200);
+}
+
 static void test_energy(void **state) {
   (void)state;
   MachineDesc m = *machine_default();
@@ -227,9 +290,10 @@ static void test_roofline(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sequencer), cmocka_unit_test(test_dma),
-      cmocka_unit_test(test_dma_modes), cmocka_unit_test(test_matrix),
-      cmocka_unit_test(test_vector),    cmocka_unit_test(test_energy),
+      cmocka_unit_test(test_sequencer),        cmocka_unit_test(test_dram),
+      cmocka_unit_test(test_dram_of_transfer), cmocka_unit_test(test_dma),
+      cmocka_unit_test(test_dma_modes),        cmocka_unit_test(test_matrix),
+      cmocka_unit_test(test_vector),           cmocka_unit_test(test_energy),
       cmocka_unit_test(test_roofline)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

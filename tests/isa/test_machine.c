@@ -118,6 +118,8 @@ static void test_changes(void **state) {
              {"edge,queue_depth=", "not an integer"},
              {"edge,fast", "'fast' changes nothing"},
              {"edge,", "'' changes nothing"},
+             {"edge,dram_banks=12", "not a power of two"},
+             {"edge,dram_row_bytes=2000", "not a multiple of dram_interleave"},
              {"egde,queue_depth=3", "edge, cloud, pod8"}};
   for (size_t i = 0; i < NPU_COUNTOF(bad); i++) {
     assert_false(machine_load(bad[i].spec, &m, d));

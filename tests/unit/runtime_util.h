@@ -26,9 +26,19 @@ static inline void assemble(const char *text, IsaImage *img) {
   diag_free(d);
 }
 
-/* Assembles, writes, loads. */
+/* `edge` without the limits that have an ideal value, data 100 cycles after the request. */
+static inline const MachineDesc *plain_machine(void) {
+  static MachineDesc m;
+  DiagEngine *d = diag_new();
+  assert_true(machine_load("edge,ideal,dram_latency_ns=100", &m, d));
+  diag_free(d);
+  return &m;
+}
+
+/* Assembles, writes, loads; without a machine of its own a text runs on plain_machine(). */
 static inline Run load_with(const char *text, NpurtOptions o) {
   IsaImage img;
+  if (!o.machine && !strstr(text, ".machine")) o.machine = plain_machine();
   assemble(text, &img);
   char path[] = "/tmp/npurt-test-XXXXXX";
   int fd = mkstemp(path);

@@ -86,7 +86,7 @@ static void semaphore_bottleneck(void **state) {
 
 static void queue_full(void **state) {
   (void)state;
-  MachineDesc m = *machine_default();
+  MachineDesc m = *plain_machine();
   StrBuf b = {0};
   m.queue_depth = 2;
   strbuf_puts(&b, ".machine {\n");
@@ -322,7 +322,7 @@ static void host_access(void **state) {
 
 static void other_machine(void **state) {
   (void)state;
-  MachineDesc m = *machine_default();
+  MachineDesc m = *plain_machine();
   m.spm_bytes *= 2;
   Run r = {.diag = diag_new()};
   IsaImage img;
@@ -336,7 +336,7 @@ static void other_machine(void **state) {
   assemble(".dram 4096\nldd r1, [r0 + 8]\nhalt\n", &img);
   assert_true(isa_image_write(&img, path, r.diag));
   for (int latency = 100; latency <= 200; latency += 100) {
-    m = *machine_default();
+    m = *plain_machine();
     m.dram_latency_ns = latency;
     r.m = npurt_load(path, &(NpurtOptions){.mode = NPURT_TIMED, .machine = &m}, r.diag);
     assert_non_null(r.m);

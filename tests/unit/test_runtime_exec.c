@@ -258,7 +258,7 @@ static int mul_text(const MulCase *c, StrBuf *t) {
   int64_t at_x = 65536, at_y = at_x + 262144;
   int64_t words =
       c->m * columns(c); /* all accumulator columns are stored, to see that the others keep still */
-  MachineDesc machine = *machine_default();
+  MachineDesc machine = *plain_machine();
   if (c->rows) machine.mxu_rows = c->rows;
   machine.mxu_cols = columns(c);
   strbuf_puts(t, ".machine {\n");

@@ -1,0 +1,211 @@
+/* The address mapping and the order of work are those of a DRAM controller with open rows, one
+ * queue per channel and writes drained in groups; `tests/bench/dram_fit` compares the bandwidth of
+ * access patterns with what a cycle-accurate DRAM simulator reached for them. That the data bus
+ * does not wait for a missing row, only the request does, stands in for the reordering of such a
+ * controller. */
+#include "runtime/dram.h"
+#include <math.h>
+
+enum { REQUEST = 64 }; /* bytes of a request, the unit of dram_queue and dram_write_queue */
+
+typedef struct {
+  int64_t row;       /* -1: closed */
+  double open, free; /* when the row can be used; when the bank can activate another */
+} Bank;
+
+typedef struct {
+  int64_t row;
+  uint32_t bank, bytes;
+} Write;
+
+/* A request that has not finished. */
+typedef struct {
+  double done;
+  uint32_t bytes;
+} Pending;
+
+typedef struct {
+  double bus;  /* when the data bus is free */
+  double last; /* activation */
+  bool writing;
+  uint64_t held, queued; /* bytes in the write buffer; bytes not finished */
+  size_t nwrites, npending;
+  Write *write;
+  Pending *pending; /* a heap, the earliest done at 0 */
+  Bank *bank;
+} Channel;
+
+struct Dram {
+  Channel *channel;
+  uint32_t nchannels, channel_bits, nbanks, bank_bits;
+  uint64_t interleave, row_bytes, write_limit, queue_limit;
+  double byte; /* cycles of a byte on a channel */
+  double trc, tact, topen, turn;
+  double now; /* when the last request was accepted, or the queue had room again */
+  uint64_t activations;
+};
+
+static uint32_t log2_of(uint32_t power) {
+  uint32_t n = 0;
+  while (power >>= 1) n++;
+  return n;
+}
+
+/* Exclusive or of all digits of `bits` bits. */
+static uint32_t fold(uint64_t x, uint32_t bits) {
+  uint64_t r = 0;
+  for (; bits && x; x >>= bits) r ^= x & ((UINT64_C(1) << bits) - 1);
+  return (uint32_t)r;
+}
+
+Dram *dram_new(const MachineDesc *m) {
+  if (m->dram_channels == 0) return NULL;
+  Dram *d = mem_alloc(sizeof *d);
+  d->nchannels = (uint32_t)m->dram_channels;
+  d->nbanks = (uint32_t)m->dram_banks;
+  d->channel_bits = log2_of(d->nchannels);
+  d->bank_bits = log2_of(d->nbanks);
+  d->interleave = (uint64_t)m->dram_interleave;
+  d->row_bytes = (uint64_t)m->dram_row_bytes;
+  d->write_limit = (uint64_t)m->dram_write_queue * REQUEST;
+  d->queue_limit = (uint64_t)m->dram_queue * REQUEST;
+  d->byte = (double)m->dram_channels / machine_dram_bytes_per_cycle(m);
+  /* The sustained bandwidth has refresh in it; the other times pass in what refresh leaves. */
+  double stretch = m->clock_ghz / (1 - m->dram_refresh);
+  d->trc = m->dram_trc_ns * stretch;
+  d->tact = m->dram_tact_ns * stretch;
+  d->topen = m->dram_topen_ns * stretch;
+  d->turn = m->dram_turn_ns * stretch;
+  d->channel = mem_alloc(d->nchannels * sizeof *d->channel);
+  for (uint32_t i = 0; i < d->nchannels; i++) {
+    Channel *c = &d->channel[i];
+    c->last = -d->tact;
+    c->bank = mem_alloc(d->nbanks * sizeof *c->bank);
+    for (uint32_t b = 0; b < d->nbanks; b++) c->bank[b].row = -1;
+    /* Every entry has at least one byte. */
+    c->write = mem_alloc(d->write_limit * sizeof *c->write);
+    c->pending = mem_alloc((d->queue_limit + d->write_limit + d->interleave) * sizeof *c->pending);
+  }
+  return d;
+}
+
+void dram_free(Dram *d) {
+  if (!d) return;
+  for (uint32_t i = 0; i < d->nchannels; i++) {
+    mem_free(d->channel[i].bank);
+    mem_free(d->channel[i].write);
+    mem_free(d->channel[i].pending);
+  }
+  mem_free(d->channel);
+  mem_free(d);
+}
+
+double dram_accepts(const Dram *d) {
+  return d->now;
+}
+uint64_t dram_block_rest(const Dram *d, uint64_t addr) {
+  return d->interleave - addr % d->interleave;
+}
+uint64_t dram_activations(const Dram *d) {
+  return d->activations;
+}
+
+/* ---- the heap of what has not finished ---- */
+
+static void pending_push(Channel *c, Pending p) {
+  size_t i = c->npending++;
+  for (; i && c->pending[(i - 1) / 2].done > p.done; i = (i - 1) / 2)
+    c->pending[i] = c->pending[(i - 1) / 2];
+  c->pending[i] = p;
+  c->queued += p.bytes;
+}
+
+static double pending_pop(Channel *c) {
+  Pending first = c->pending[0], last = c->pending[--c->npending];
+  size_t i = 0, child;
+  while ((child = 2 * i + 1) < c->npending) {
+    if (child + 1 < c->npending && c->pending[child + 1].done < c->pending[child].done) child++;
+    if (c->pending[child].done >= last.done) break;
+    c->pending[i] = c->pending[child];
+    i = child;
+  }
+  c->pending[i] = last;
+  c->queued -= first.bytes;
+  return first.done;
+}
+
+/* ---- service ---- */
+
+static double serve(Dram *d, Channel *c, bool write, int64_t row, uint32_t bank, uint32_t bytes) {
+  if (c->writing != write) {
+    c->bus = fmax(c->bus, d->now) + d->turn;
+    c->last = fmax(c->last, c->bus);
+    c->writing = write;
+  }
+  Bank *b = &c->bank[bank];
+  if (b->row != row) {
+    c->last = fmax(d->now, c->last + d->tact);
+    double at = fmax(c->last, b->free);
+    b->open = at + d->topen;
+    b->free = at + d->trc;
+    b->row = row;
+    d->activations++;
+  }
+  double start = fmax(c->bus, d->now), time = bytes * d->byte,
+         tail = (bytes < REQUEST ? bytes : REQUEST) * d->byte;
+  c->bus = start + time;
+  double done = fmax(c->bus - tail, b->open) + tail;
+  b->free = fmax(b->free, done);
+  pending_push(c, (Pending){done, bytes});
+  return done;
+}
+
+static bool before(const Write *a, const Write *b) {
+  return a->row != b->row ? a->row < b->row : a->bank < b->bank;
+}
+
+/* By row, in order of arrival within one. */
+static void serve_writes(Dram *d, Channel *c) {
+  for (size_t i = 1; i < c->nwrites; i++) {
+    Write w = c->write[i];
+    size_t j = i;
+    for (; j && before(&w, &c->write[j - 1]); j--) c->write[j] = c->write[j - 1];
+    c->write[j] = w;
+  }
+  for (size_t i = 0; i < c->nwrites; i++)
+    serve(d, c, true, c->write[i].row, c->write[i].bank, c->write[i].bytes);
+  c->nwrites = 0;
+  c->held = 0;
+}
+
+DramAnswer dram_request(Dram *d, double at, uint64_t addr, uint32_t bytes, bool write) {
+  d->now = fmax(d->now, at);
+  DramAnswer answer = {.accepted = d->now, .done = d->now};
+  uint64_t block = addr / d->interleave, above = block / d->nchannels;
+  uint32_t index = (uint32_t)(block % d->nchannels) ^ fold(above, d->channel_bits);
+  uint64_t local = above * d->interleave + addr % d->interleave, page = local / d->row_bytes;
+  int64_t row = (int64_t)(page / d->nbanks);
+  uint32_t bank = (uint32_t)(page % d->nbanks) ^ fold((uint64_t)row, d->bank_bits);
+  Channel *c = &d->channel[index];
+  if (write) {
+    c->write[c->nwrites++] = (Write){row, bank, bytes};
+    c->held += bytes;
+    if (c->held >= d->write_limit) serve_writes(d, c);
+  } else {
+    answer.done = serve(d, c, false, row, bank, bytes);
+  }
+  while (c->queued > d->queue_limit) d->now = fmax(d->now, pending_pop(c));
+  return answer;
+}
+
+double dram_drain(Dram *d, double now) {
+  d->now = fmax(d->now, now);
+  double done = now;
+  for (uint32_t i = 0; i < d->nchannels; i++) {
+    Channel *c = &d->channel[i];
+    serve_writes(d, c);
+    if (c->writing)
+      for (size_t k = 0; k < c->npending; k++) done = fmax(done, c->pending[k].done);
+  }
+  return done;
+}

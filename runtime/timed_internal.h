@@ -1,0 +1,81 @@
+/* The timed mode's state, shared by its files. */
+#ifndef TIMED_INTERNAL_H
+#define TIMED_INTERNAL_H
+#include "runtime/runtime_internal.h"
+
+/* What the engines share by equal parts. DRAM only when it is flat. */
+typedef enum { RES_DRAM, RES_COUNT } Resource;
+
+typedef struct {
+  uint32_t pc;
+  double visible; /* when it has reached the queue */
+  IsaDesc desc;
+  bool has_desc;
+  IsaCost cost;
+  uint32_t issue; /* check: the sequencer's last event at issue */
+} Entry;
+
+typedef struct {
+  double at;
+  uint32_t pc, event;
+} Done; /* occupancy over, gives due */
+
+typedef enum { E_IDLE, E_TAKE, E_PLANE, E_BUSY } EngineState;
+
+typedef struct {
+  Entry *queue; /* ring of depth */
+  uint32_t head, count;
+  EngineState state;
+  double since;
+  uint32_t pc, event;     /* running; event in check mode */
+  double start, end;      /* of occupancy; end without its shares of resources */
+  double need[RES_COUNT]; /* bytes it still wants of each */
+  DmaWalk walk;           /* requests to the DRAM still to be made, when `moving` */
+  bool moving;
+  double request, pace; /* earliest time of the next request, and cycles from one to the next */
+  double data;          /* when the last of the data requested so far has moved */
+  double latency;
+  Done *done; /* ring of instructions whose gives are due, in order */
+  uint32_t done_head, done_count, done_cap;
+  double last_done;
+} Engine;
+
+typedef enum { S_RUN, S_TAKE, S_QUEUE, S_FENCE, S_END } SeqState;
+
+typedef struct {
+  NpurtModel *m;
+  Engine eng[ENGINE_COUNT];
+  uint32_t depth;
+  double now;
+  double capacity[RES_COUNT]; /* bytes per cycle, infinite for no limit */
+  Dram *dram;                 /* NULL: flat, RES_DRAM */
+  int served;                 /* engine whose request the DRAM took last */
+  SeqState seq;
+  double seq_ready, seq_since;
+  bool seq_give; /* the instruction that ends at seq_ready is `give` at m->pc of then */
+  uint32_t give_pc, give_event;
+  uint32_t seq_pc; /* last executed or issued */
+  double drained;  /* at `halt`: when the DRAM has written all; 0 before */
+  bool failed;
+} Sim;
+
+/* Differences of time below it are rounding. */
+static const double timed_epsilon = 1e-9;
+
+/* timed_share.c: what limits several engines together */
+void share_init(Sim *s);
+void share_free(Sim *s);
+/* The instruction that engine e starts wants its parts; called before and after its effect. */
+void share_start(Sim *s, Engine *g, const IsaCost *c);
+void share_started(Sim *s, Engine *g, const IsaCost *c);
+/* Whether all of its parts have been served. */
+bool share_served(const Engine *g);
+/* The next moment at which something ends, given that nothing else happens before `t`. */
+double share_next(Sim *s, double t);
+void share_pass(Sim *s, double to);
+
+/* timed_deadlock.c: says who waits for what; false */
+bool timed_deadlock(Sim *s);
+/* timed.c: the counts an instruction takes are there. */
+bool timed_can_take(const Sim *s, const IsaInsn *in);
+#endif
