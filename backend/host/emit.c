@@ -16,13 +16,15 @@ typedef struct {
   const HostStage *s;
   HostVal (*memo)[HOST_MAX_COMBOS]; /* per node and combination of unrolled copies */
   LLVMValueRef acc[HOST_MAX_COMBOS];
+  bool in_block; /* acc are sums of a block, as f32 */
 } Emit;
 
 typedef struct {
+  bool carries, group;     /* accumulators from trip to trip; around all stages */
+  LLVMValueRef first, end; /* trips, NULL: all */
   LLVMBasicBlockRef head;
-  LLVMValueRef trip, next_in[HOST_MAX_COMBOS], phi[HOST_MAX_COMBOS];
+  LLVMValueRef trip, phi[HOST_MAX_COMBOS];
   LLVMValueRef *saved;
-  bool carries;
 } OpenLoop;
 
 /* ---- unrolled copies ---- */
@@ -94,40 +96,25 @@ static void advance_cursors(Emit *e, int dim, LLVMValueRef start, bool group) {
   }
 }
 
-static void loop_open(Emit *e, const HostLoop *l, OpenLoop *o, bool carries, bool group) {
+static void trips_begin(Emit *e, OpenLoop *o, LLVMValueRef first, const char *name) {
   HostGen *g = e->g;
-  size_t bytes = sizeof(LLVMValueRef) * (size_t)e->k->naccess;
-  *o = (OpenLoop){.saved = arena_copy(e->arena, e->cursor, bytes), .carries = carries};
-  LLVMValueRef start = NULL;
-  if (l->trips > 1) {
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b);
-    o->head = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "");
-    LLVMBuildBr(g->b, o->head);
-    LLVMPositionBuilderAtEnd(g->b, o->head);
-    o->trip = LLVMBuildPhi(g->b, g->i64, e->k->info.name[l->dim]);
-    LLVMValueRef zero = host_int(g, 0);
-    LLVMAddIncoming(o->trip, &zero, &before, 1);
-    for (int c = 0; carries && c < combos(e->s); c++) {
-      o->phi[c] = LLVMBuildPhi(g->b, LLVMTypeOf(e->acc[c]), "");
-      LLVMAddIncoming(o->phi[c], &e->acc[c], &before, 1);
-      e->acc[c] = o->phi[c];
-    }
-    start = trip_start(e, l, o->trip);
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b);
+  o->head = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "");
+  LLVMBuildBr(g->b, o->head);
+  LLVMPositionBuilderAtEnd(g->b, o->head);
+  o->trip = LLVMBuildPhi(g->b, g->i64, name);
+  LLVMAddIncoming(o->trip, &first, &before, 1);
+  for (int c = 0; o->carries && c < combos(e->s); c++) {
+    o->phi[c] = LLVMBuildPhi(g->b, LLVMTypeOf(e->acc[c]), "");
+    LLVMAddIncoming(o->phi[c], &e->acc[c], &before, 1);
+    e->acc[c] = o->phi[c];
   }
-  if (carries && l->dim == e->s->vdim) e->vector_trip = o->trip;
-  if (group)
-    e->start[l->dim] = start;
-  else
-    e->index[l->dim] = start;
-  advance_cursors(e, l->dim, start, group);
 }
 
-static void loop_close(Emit *e, const HostLoop *l, OpenLoop *o) {
+static void trips_end(Emit *e, OpenLoop *o, LLVMValueRef end) {
   HostGen *g = e->g;
-  memcpy(e->cursor, o->saved, sizeof(LLVMValueRef) * (size_t)e->k->naccess);
-  if (l->trips == 1) return;
   LLVMValueRef next = LLVMBuildAdd(g->b, o->trip, host_int(g, 1), "");
-  LLVMValueRef more = LLVMBuildICmp(g->b, LLVMIntSLT, next, host_int(g, l->trips), "");
+  LLVMValueRef more = LLVMBuildICmp(g->b, LLVMIntSLT, next, end, "");
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
   LLVMBasicBlockRef exit = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "");
   LLVMBuildCondBr(g->b, more, o->head, exit);
@@ -135,6 +122,27 @@ static void loop_close(Emit *e, const HostLoop *l, OpenLoop *o) {
   for (int c = 0; o->carries && c < combos(e->s); c++)
     LLVMAddIncoming(o->phi[c], &e->acc[c], &latch, 1);
   LLVMPositionBuilderAtEnd(g->b, exit);
+}
+
+static void loop_open(Emit *e, const HostLoop *l, OpenLoop *o) {
+  size_t bytes = sizeof(LLVMValueRef) * (size_t)e->k->naccess;
+  o->saved = arena_copy(e->arena, e->cursor, bytes);
+  LLVMValueRef start = NULL;
+  if (l->trips > 1) {
+    trips_begin(e, o, o->first ? o->first : host_int(e->g, 0), e->k->info.name[l->dim]);
+    start = trip_start(e, l, o->trip);
+  }
+  if (o->carries && l->dim == e->s->vdim) e->vector_trip = o->trip;
+  if (o->group)
+    e->start[l->dim] = start;
+  else
+    e->index[l->dim] = start;
+  advance_cursors(e, l->dim, start, o->group);
+}
+
+static void loop_close(Emit *e, const HostLoop *l, OpenLoop *o) {
+  memcpy(e->cursor, o->saved, sizeof(LLVMValueRef) * (size_t)e->k->naccess);
+  if (l->trips > 1) trips_end(e, o, o->end ? o->end : host_int(e->g, l->trips));
 }
 
 /* ---- memory ---- */
@@ -323,16 +331,19 @@ static const char *reduce_op(const Emit *e) {
   return ir_get_str(e->k->nodes[e->s->reduce].op, "op", "sum");
 }
 
+static LLVMValueRef identity(const Emit *e) {
+  DType t = e->k->nodes[e->s->reduce].dtype;
+  return e->in_block ? host_const(e->g, t, 0) : host_identity(e->g, reduce_op(e), t);
+}
+
 static void init_accumulators(Emit *e) {
-  LLVMValueRef identity = host_identity(e->g, reduce_op(e), e->k->nodes[e->s->reduce].dtype);
   bool vector = e->s->lanes > 1; /* in lanes of the result, or of partial results to fold */
   for (int c = 0; c < combos(e->s); c++)
-    e->acc[c] = host_splat(e->g, identity, vector ? e->s->lanes : 1);
+    e->acc[c] = host_splat(e->g, identity(e), vector ? e->s->lanes : 1);
 }
 
 /* Lanes of an overlapping last trip that were counted before. */
-static LLVMValueRef drop_counted(Emit *e, const HostLoop *l, LLVMValueRef x,
-                                 LLVMValueRef identity) {
+static LLVMValueRef drop_counted(Emit *e, const HostLoop *l, LLVMValueRef x) {
   HostGen *g = e->g;
   if (l->trips * l->step == l->extent) return x;
   int lanes = e->s->lanes;
@@ -340,7 +351,7 @@ static LLVMValueRef drop_counted(Emit *e, const HostLoop *l, LLVMValueRef x,
   LLVMValueRef done = LLVMBuildSub(g->b, due, e->index[l->dim], "");
   done = host_splat(g, LLVMBuildTrunc(g->b, done, g->i32, ""), lanes);
   LLVMValueRef fresh = LLVMBuildICmp(g->b, LLVMIntSGE, iota(g->i32, lanes), done, "");
-  return LLVMBuildSelect(g->b, fresh, x, identity, "");
+  return LLVMBuildSelect(g->b, fresh, x, host_splat(g, identity(e), lanes), "");
 }
 
 static void accumulate(Emit *e) {
@@ -349,10 +360,9 @@ static void accumulate(Emit *e) {
   bool folded = s->lanes > 1 && host_has_dim(s->red, s->vdim);
   for (int c = 0; c < combos(s); c++) {
     LLVMValueRef x = host_value(e->g, node(e, r->arg[0], c));
-    x = host_to_accumulator(e->g, reduce_op(e), r->dtype, x);
+    if (!e->in_block) x = host_to_accumulator(e->g, reduce_op(e), r->dtype, x);
     x = host_splat(e->g, x, s->lanes);
-    LLVMValueRef identity = host_splat(e->g, host_identity(e->g, reduce_op(e), r->dtype), s->lanes);
-    if (folded) x = drop_counted(e, &s->loops[s->nloops - 1], x, identity);
+    if (folded) x = drop_counted(e, &s->loops[s->nloops - 1], x);
     e->acc[c] = host_emit_combine(e->g, reduce_op(e), r->dtype, e->acc[c], x);
   }
 }
@@ -395,22 +405,56 @@ static void write_results(Emit *e) {
   }
 }
 
+static void emit_loops(Emit *e, int level);
+
+static void emit_loop(Emit *e, int level, OpenLoop o) {
+  const HostLoop *l = &e->s->loops[level];
+  loop_open(e, l, &o);
+  emit_loops(e, level + 1);
+  loop_close(e, l, &o);
+}
+
+/* The loops from level on, a block of them at a time: added up as f32, then widened and added. */
+static void emit_blocks(Emit *e, int level) {
+  HostGen *g = e->g;
+  const HostStage *s = e->s;
+  const HostNode *r = &e->k->nodes[s->reduce];
+  OpenLoop blocks = {.carries = true}, inner = {.carries = true};
+  int64_t trips = s->loops[level].trips;
+  bool cut = s->block_trips < trips;
+  if (cut) {
+    trips_begin(e, &blocks, host_int(g, 0), "block");
+    inner.first = scale(e, blocks.trip, s->block_trips);
+    LLVMValueRef all = host_int(g, trips), end = add(e, inner.first, host_int(g, s->block_trips));
+    LLVMValueRef over = LLVMBuildICmp(g->b, LLVMIntSGT, end, all, "");
+    inner.end = LLVMBuildSelect(g->b, over, all, end, "");
+  }
+  LLVMValueRef wide[HOST_MAX_COMBOS];
+  memcpy(wide, e->acc, sizeof wide);
+  e->in_block = true;
+  init_accumulators(e);
+  emit_loop(e, level, inner);
+  e->in_block = false;
+  for (int c = 0; c < combos(s); c++) {
+    LLVMValueRef sum = host_to_accumulator(g, reduce_op(e), r->dtype, e->acc[c]);
+    e->acc[c] = host_emit_combine(g, reduce_op(e), r->dtype, wide[c], sum);
+  }
+  if (cut) trips_end(e, &blocks, host_int(g, ceil_div(trips, s->block_trips)));
+}
+
 static void emit_loops(Emit *e, int level) {
   const HostStage *s = e->s;
   bool reduction = s->reduce >= 0;
   emit_fixed(e, level);
   if (reduction && level == s->npar) init_accumulators(e);
-  if (level == s->nloops) {
-    if (reduction)
-      accumulate(e);
-    else
-      write_results(e);
-  } else {
-    OpenLoop o;
-    loop_open(e, &s->loops[level], &o, level >= s->npar, false);
-    emit_loops(e, level + 1);
-    loop_close(e, &s->loops[level], &o);
-  }
+  if (level == s->nloops && reduction)
+    accumulate(e);
+  else if (level == s->nloops)
+    write_results(e);
+  else if (level == s->block_level && s->block_trips)
+    emit_blocks(e, level);
+  else
+    emit_loop(e, level, (OpenLoop){.carries = level >= s->npar});
   if (reduction && level == s->npar) finish_reduction(e);
 }
 
@@ -427,8 +471,8 @@ static void emit_group(Emit *e, int level) {
     for (int i = 0; i < e->k->nstages; i++) emit_stage(e, &e->k->stages[i]);
     return;
   }
-  OpenLoop o;
-  loop_open(e, &e->k->group_loops[level], &o, false, true);
+  OpenLoop o = {.group = true};
+  loop_open(e, &e->k->group_loops[level], &o);
   emit_group(e, level + 1);
   loop_close(e, &e->k->group_loops[level], &o);
 }

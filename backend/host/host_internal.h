@@ -158,6 +158,8 @@ typedef struct {
   } unroll[HOST_MAX_UNROLL];
   int nloops, npar;
   HostLoop loops[IR_MAX_DIMS];
+  int block_level;     /* the loops from here on, block_trips of this one at a time, are added up */
+  int64_t block_trips; /* as f32 before they are widened; 0: every term is widened */
 } HostStage;
 
 typedef struct {
@@ -175,7 +177,8 @@ typedef struct {
   int64_t tile[IR_MAX_DIMS]; /* extents the stages see */
   int ngroup;
   HostLoop group_loops[IR_MAX_DIMS];
-  int scratch; /* buffer of the temporaries, or -1 */
+  int scratch;    /* buffer of the temporaries, or -1 */
+  bool wide_sums; /* every term of a sum is widened: a result ends in integers */
 } HostKernel;
 
 /* Where an operand of the kernel stands. */
@@ -187,10 +190,10 @@ typedef struct {
   int64_t stride[IR_MAX_RANK];
 } HostOperand;
 
-/* Analyses a kernel; adds the steps that prepare its operands. results: buffers. NULL after a
- * diagnostic. */
+/* Analyses a kernel; adds the steps that prepare its operands. results: buffers. wide_sums: widen
+ * every term. NULL after a diagnostic. */
 HostKernel *host_kernel_build(HostProgram *p, const IrOp *op, const HostOperand *operands,
-                              const int *results, DiagEngine *diag);
+                              const int *results, bool wide_sums, DiagEngine *diag);
 /* Loops around all stages, and the extents the stages see inside them. */
 void host_schedule_group(HostKernel *k);
 /* Vector dimension of the stage: the one that makes most accesses contiguous. packable[access *
@@ -233,8 +236,10 @@ HostVal host_emit_op(HostGen *g, const IrOp *op, DType from, DType to, int narg,
 /* The larger or smaller of two numbers, b when they are equal; NaN when either is. */
 LLVMValueRef host_emit_extreme(HostGen *g, bool max, bool is_float, LLVMValueRef a, LLVMValueRef b);
 /* Reductions collect in the accumulator's form of a value: binary64 for float sums, whose rounding
- * then does not show however long they are; the value itself for others. To that form and back;
- * sum, max or min of two; what changes nothing. */
+ * then does not show however long they are; the value itself for others. Products of two tensors,
+ * where no result becomes an integer, are first added up as f32, eight at a time: that is off by at
+ * most 8 2^-24 of the sum of their magnitudes, and no more the more there are. To that form and
+ * back; sum, max or min of two; what changes nothing. */
 LLVMValueRef host_to_accumulator(HostGen *g, const char *op, DType t, LLVMValueRef x);
 LLVMValueRef host_from_accumulator(HostGen *g, const char *op, DType t, LLVMValueRef x);
 LLVMValueRef host_emit_combine(HostGen *g, const char *op, DType t, LLVMValueRef a, LLVMValueRef b);

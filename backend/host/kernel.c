@@ -461,8 +461,9 @@ static void add_steps(Build *b, int64_t scratch_bytes) {
 }
 
 HostKernel *host_kernel_build(HostProgram *p, const IrOp *op, const HostOperand *operands,
-                              const int *results, DiagEngine *diag) {
+                              const int *results, bool wide_sums, DiagEngine *diag) {
   HostKernel *k = ARENA_NEW(p->arena, HostKernel);
+  k->wide_sums = wide_sums;
   Build b = {.p = p, .diag = diag, .k = k, .operands = operands};
   k->op = op;
   ir_kernel_read(op, &k->info);

@@ -5,6 +5,7 @@
  * is made up by an overlapping last trip, which computes some elements twice, to the same values.
  */
 #include "backend/host/host_internal.h"
+#include <string.h>
 
 enum { TILE_INNER = 4096, TILE_ALL = 16384 }; /* elements of a temporary: inner dimension, all */
 
@@ -175,9 +176,39 @@ static void add_loops(const HostKernel *k, HostStage *s, uint32_t dims) {
   if (vector) s->loops[s->nloops++] = loop_make(s->vdim, k->tile[s->vdim], step_of(s, s->vdim));
 }
 
+/* ---- blocks of sums ---- */
+
+enum { BLOCK_TERMS = 8 }; /* added up as f32 */
+
+/* A factor that others share: sums of squares and the like, whose terms are all of one tensor's
+ * elements, are none. */
+static bool sums_products(const HostKernel *k, const HostStage *s) {
+  const HostNode *r = &k->nodes[s->reduce], *x = &k->nodes[r->arg[0]];
+  if (r->dtype != DT_F32 || strcmp(ir_get_str(r->op, "op", "sum"), "sum") != 0) return false;
+  if (!x->op || x->op->kind != IR_OP_MUL) return false;
+  return k->nodes[x->arg[0]].dims != k->nodes[x->arg[1]].dims;
+}
+
+/* The inner loops with as many trips as a block has terms, the outermost of them cut. */
+static void choose_block(const HostKernel *k, HostStage *s) {
+  if (s->reduce < 0 || k->wide_sums || !sums_products(k, s)) return;
+  int64_t terms = 1;
+  s->block_level = s->nloops;
+  while (s->block_level > s->npar && terms < BLOCK_TERMS) {
+    int64_t trips = s->loops[s->block_level - 1].trips, most = BLOCK_TERMS / terms;
+    if (most < 2) break;
+    s->block_level--;
+    s->block_trips = trips < most ? trips : most;
+    terms *= s->block_trips;
+    if (s->block_trips < trips) break;
+  }
+  if (terms == 1) s->block_trips = 0;
+}
+
 void host_schedule_stage(const HostKernel *k, HostStage *s) {
   choose_unroll(k, s);
   add_loops(k, s, s->par);
   s->npar = s->nloops;
   add_loops(k, s, s->red);
+  choose_block(k, s);
 }

@@ -68,12 +68,19 @@ typedef struct {
   UT_hash_handle hh;
 } Place;
 
+/* A value that others are made of which become integers. */
+typedef struct {
+  const IrValue *value;
+  UT_hash_handle hh;
+} Integral;
+
 typedef struct {
   HostProgram *p;
   IrFunc *f;
   DiagEngine *diag;
   Arena *scratch;
   Place *places;
+  Integral *integral;
   HostKernel **kernels;
   int nkernels;
 } Lower;
@@ -188,6 +195,53 @@ static void lower_state(Lower *l, IrOp *op) {
   dense_strides(v->type, at->stride);
 }
 
+/* ---- what becomes integers ---- */
+
+/* Where a number becomes an integer, its last place may become a whole step: sums on the way there
+ * are rounded no more than once, as the machine's are. */
+
+static bool is_integral(const Lower *l, const IrValue *v) {
+  Integral *found;
+  HASH_FIND_PTR(l->integral, &v, found);
+  return found != NULL;
+}
+
+static void note_integral(Lower *l, const IrValue *v) {
+  if (is_integral(l, v)) return;
+  Integral *n = ARENA_NEW(l->scratch, Integral);
+  n->value = v;
+  HASH_ADD_PTR(l->integral, value, n);
+}
+
+static bool rounds_to_integers(const IrOp *kernel) {
+  for (const IrOp *o = kernel->region->first; o; o = o->next)
+    if (o->kind == IR_OP_CAST && dtype_is_float(ir_operand(o, 0)->type->dtype) &&
+        !dtype_is_float(ir_result(o, 0)->type->dtype))
+      return true;
+  return false;
+}
+
+static bool makes_integral(const Lower *l, const IrOp *op) {
+  if (op->kind == IR_OP_KERNEL && rounds_to_integers(op)) return true;
+  for (int i = 0; i < op->nresults; i++)
+    if (is_integral(l, ir_result(op, i))) return true;
+  return false;
+}
+
+/* From the last op to the first; a second time when a state does, for what is written to states. */
+static void find_integral(Lower *l) {
+  bool states = false, again = false;
+  do {
+    again = false;
+    for (const IrOp *op = l->f->body->last; op; op = op->prev) {
+      if (!makes_integral(l, op) && !(op->kind == IR_OP_STATE_WRITE && states)) continue;
+      again = again || (op->kind == IR_OP_STATE && !states);
+      for (int i = 0; i < op->noperands; i++) note_integral(l, ir_operand(op, i));
+    }
+    states = true;
+  } while (again);
+}
+
 /* ---- ops ---- */
 
 /* Number of a function result that is v, perhaps reshaped, when the kernel can write it there; -1.
@@ -222,7 +276,7 @@ static bool lower_kernel(Lower *l, IrOp *op) {
     results[i] = out >= 0 ? output_buf(l->p, out) : host_buf_temp(l->p, ir_type_bytes(v->type));
     place_new(l, v, results[i]);
   }
-  HostKernel *k = host_kernel_build(l->p, op, operands, results, l->diag);
+  HostKernel *k = host_kernel_build(l->p, op, operands, results, makes_integral(l, op), l->diag);
   if (!k) return false;
   char *symbol = arena_printf(l->p->arena, "kernel%d", l->nkernels++);
   host_step_new(l->p, STEP_KERNEL, op->loc)->symbol = symbol;
@@ -345,11 +399,13 @@ bool host_lower(HostProgram *p, IrFunc *f, DiagEngine *diag) {
   p->noutputs = f->nresults;
   for (int i = 0; i < f->body->nargs; i++)
     place_new(&l, f->body->args[i], host_buf_new(p, BUF_INPUT, i, NULL, 0));
+  find_integral(&l);
   bool ok = true;
   for (IrOp *op = f->body->first; op && ok; op = op->next) ok = lower_op(&l, op);
   if (ok) lower_state_writes(&l);
   if (ok) place_arena(p);
   HASH_CLEAR(hh, l.places);
+  HASH_CLEAR(hh, l.integral);
   arena_free(l.scratch);
   return ok;
 }

@@ -81,6 +81,42 @@ static void test_matmul_f32_epilogue(void **state) {
   model_free(&t);
 }
 
+/* Sums of products are off by no more than 8 additions of f32, the product and the last rounding,
+ * however many there are. All terms are alike, so that a sum rounded each time would be far off. */
+static void check_product_sums(int K) {
+  enum { M = 5, N = 19 };
+  Rng r;
+  rng_seed(&r, (uint64_t)K);
+  Model t = model_new();
+  char text[64];
+  snprintf(text, sizeof text, "m=5 n=19 k=%d", K);
+  dims(&t, text);
+  In in[] = {{input(&t, tensor(&t, DT_F32, 2, M, K)), "m, k", NULL},
+             {input(&t, tensor(&t, DT_F32, 2, N, K)), "n, k", NULL}};
+  Out out[] = {{tensor(&t, DT_F32, 2, M, N), "m, n"}};
+  kernel(&t, 2, in, 1, out);
+  IrValue *p = bin(&t, IR_OP_MUL, arg(&t, 0, DT_F32), arg(&t, 1, DT_F32));
+  yield1(&t, reduce(&t, "sum", p, "k"));
+  returns_kernel(&t);
+  float *x = floats(&r, (size_t)(M * K)), *w = floats(&r, (size_t)(N * K)), y[M * N];
+  for (int i = 0; i < M * K; i++) x[i] = 1000.1f + 0.7f * (float)(i / K);
+  for (int i = 0; i < N * K; i++) w[i] = 3.3f + 0.1f * (float)(i / K);
+  run(&t, (const void *[]){x, w}, (void *[]){y});
+  for (int i = 0; i < M * N; i++) {
+    double want = 0;
+    for (int k = 0; k < K; k++) want += (double)x[i / N * K + k] * w[i % N * K + k];
+    near(y[i], want, 10 * 0x1p-24 * want, (size_t)i);
+  }
+  mem_free(x), mem_free(w);
+  model_free(&t);
+}
+
+static void test_product_sums(void **state) {
+  (void)state;
+  static const int size[] = {1, 2, 7, 8, 9, 15, 16, 17, 127, 129, 4099, 20003};
+  for (size_t i = 0; i < NPU_COUNTOF(size); i++) check_product_sums(size[i]);
+}
+
 /* ---- windows ---- */
 
 typedef struct {
@@ -318,10 +354,15 @@ static void test_reduce_everything(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_matmul_s8), cmocka_unit_test(test_matmul_f32_epilogue),
-      cmocka_unit_test(test_conv),      cmocka_unit_test(test_max_pool),
-      cmocka_unit_test(test_softmax),   cmocka_unit_test(test_layer_norm_with_mean),
-      cmocka_unit_test(test_argmax),    cmocka_unit_test(test_reduce_everything),
+      cmocka_unit_test(test_matmul_s8),
+      cmocka_unit_test(test_matmul_f32_epilogue),
+      cmocka_unit_test(test_product_sums),
+      cmocka_unit_test(test_conv),
+      cmocka_unit_test(test_max_pool),
+      cmocka_unit_test(test_softmax),
+      cmocka_unit_test(test_layer_norm_with_mean),
+      cmocka_unit_test(test_argmax),
+      cmocka_unit_test(test_reduce_everything),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

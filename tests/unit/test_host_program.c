@@ -326,6 +326,57 @@ static void test_out_of_range_without_pad(void **state) {
   model_free(&t);
 }
 
+enum { DOT_TERMS = 192 };
+
+static IrValue *dot(Model *t) {
+  In in[] = {{input(t, tensor(t, DT_F32, 1, DOT_TERMS)), "k", NULL},
+             {input(t, tensor(t, DT_F32, 2, 2, DOT_TERMS)), "n, k", NULL}};
+  Out out[] = {{tensor(t, DT_F32, 1, 2), "n"}};
+  dims(t, "n=2 k=192");
+  kernel(t, 2, in, 1, out);
+  IrValue *p = bin(t, IR_OP_MUL, arg(t, 0, DT_F32), arg(t, 1, DT_F32));
+  yield1(t, reduce(t, "sum", p, "k"));
+  return ir_result(t->kernel, 0);
+}
+
+static IrValue *negative(Model *t, IrValue *v, DType as) {
+  In in[] = {{v, "n", NULL}};
+  Out out[] = {{tensor(t, as, 1, 2), "n"}};
+  dims(t, "n=2");
+  kernel(t, 1, in, 1, out);
+  IrValue *x = un(t, IR_OP_NEG, arg(t, 0, DT_F32));
+  yield1(t, as == DT_F32 ? x : ir_build_cast(&t->body, x, as));
+  return ir_result(t->kernel, 0);
+}
+
+/* What becomes an integer, some kernels later or in the next run, is rounded once: of 2^24, 1,
+ * -2^24, 2^24, 1, ... no 1 is lost, whatever the order. */
+static void test_sums_that_become_integers(void **state) {
+  (void)state;
+  for (int by_state = 0; by_state < 2; by_state++) {
+    Model t = model_new();
+    const IrType *type = tensor(&t, DT_F32, 1, 2);
+    IrValue *sum = negative(&t, dot(&t), DT_F32), *before = sum;
+    if (by_state) {
+      before = state_value(&t, "s", type, NULL);
+      state_write(&t, "s", sum);
+    }
+    IrValue *v[] = {negative(&t, before, DT_S32)};
+    returns(&t, 1, v);
+    HostProgram *prog = compile(&t);
+    static const float term[] = {0x1p24f, 1, -0x1p24f};
+    float x[DOT_TERMS], w[2 * DOT_TERMS];
+    for (int i = 0; i < DOT_TERMS; i++) x[i] = term[i % 3], w[i] = 1, w[DOT_TERMS + i] = 2;
+    int32_t y[2];
+    for (int k = 0; k < 1 + by_state; k++)
+      assert_true(host_run(prog, (const void *[]){x, w}, (void *[]){y}, t.diag));
+    assert_int_equal(y[0], DOT_TERMS / 3);
+    assert_int_equal(y[1], DOT_TERMS / 3 * 2);
+    host_free(prog);
+    model_free(&t);
+  }
+}
+
 static void test_print_llvm(void **state) {
   (void)state;
   Model t = model_new();
@@ -352,6 +403,7 @@ int main(void) {
       cmocka_unit_test(test_chain_reuses_memory),
       cmocka_unit_test(test_graph_op_is_refused),
       cmocka_unit_test(test_out_of_range_without_pad),
+      cmocka_unit_test(test_sums_that_become_integers),
       cmocka_unit_test(test_print_llvm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
