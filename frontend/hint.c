@@ -4,30 +4,13 @@
 
 #include "frontend/lower.h"
 
-typedef enum { HINT_FLAG, HINT_INT, HINT_NUMBER } HintValue;
-
-static const struct {
-  const char *name, *attr, *argument; /* name of the argument, which may be left out */
-  HintValue value;
-  bool effective; /* some pass looks at it */
-  bool numerics;  /* says in what to compute: one of them at a time */
-} hints[] = {
-    {"bf16", "hint.bf16", NULL, HINT_FLAG, true, true},
-    {"f32", "hint.f32", NULL, HINT_FLAG, true, true},
-    {"int8", "hint.int8", NULL, HINT_FLAG, true, true},
-    {"bits", "hint.bits", "bits", HINT_NUMBER, false, false},
-    {"shard", "hint.shard", "axis", HINT_INT, false, false},
-    {"stage", "hint.stage", "stage", HINT_INT, false, false},
-    {"keep", "hint.keep", NULL, HINT_FLAG, false, false},
-};
-
-static int find_hint(Lower *l, const Node *n) {
-  const char *names[NPU_COUNTOF(hints)];
-  for (size_t i = 0; i < NPU_COUNTOF(hints); i++) {
-    names[i] = hints[i].name;
-    if (strcmp(names[i], n->name) == 0) return (int)i;
+static const IrHint *find_hint(Lower *l, const Node *n) {
+  const char *names[IR_HINT_COUNT];
+  for (size_t i = 0; i < IR_HINT_COUNT; i++) {
+    names[i] = ir_hints[i].name;
+    if (strcmp(names[i], n->name) == 0) return &ir_hints[i];
   }
-  const char *near = str_nearest(n->name, names, NPU_COUNTOF(names));
+  const char *near = str_nearest(n->name, names, IR_HINT_COUNT);
   if (near)
     lower_error(l, n->loc, "E-hint", "there is no hint `@%s`; did you mean `@%s`?", n->name, near);
   else
@@ -36,76 +19,79 @@ static int find_hint(Lower *l, const Node *n) {
         "there is no hint `@%s`; there are @bf16, @f32, @int8, @bits(4.3), @shard(axis = 1), "
         "@stage(2) and @keep",
         n->name);
-  return -1;
+  return NULL;
 }
 
-static const IrAttr *hint_value(Lower *l, const Node *n, int k) {
-  HintValue want = hints[k].value;
+static const IrAttr *hint_value(Lower *l, const Node *n, const IrHint *hint) {
   const Node *arg = n->list.first;
-  if (want == HINT_FLAG) {
+  bool integer = strcmp(hint->type, "int") == 0;
+  if (!hint->argument) {
     if (n->list.n == 0) return ir_attr_bool(l->m, true);
     lower_error(l, n->loc, "E-hint", "`@%s` takes no argument", n->name);
     return NULL;
   }
-  if (n->list.n != 1 || (arg->name && strcmp(arg->name, hints[k].argument) != 0)) {
+  if (n->list.n != 1 || (arg->name && strcmp(arg->name, hint->argument) != 0)) {
     lower_error(l, n->loc, "E-hint", "`@%s` takes one argument: @%s(%s = ...)", n->name, n->name,
-                hints[k].argument);
+                hint->argument);
     return NULL;
   }
   Value v = eval_one(l, arg->a);
   if (v.kind == VALUE_POISON) return NULL;
-  if (want == HINT_INT ? v.kind != VALUE_INT : !value_is_number(v)) {
+  if (integer ? v.kind != VALUE_INT : !value_is_number(v)) {
     lower_error(l, arg->loc, "E-hint", "the argument of `@%s` is %s", n->name,
-                want == HINT_INT ? "an integer" : "a number");
+                integer ? "an integer" : "a number");
     return NULL;
   }
-  return want == HINT_INT ? ir_attr_int(l->m, v.i) : ir_attr_float(l->m, value_number(v));
+  return integer ? ir_attr_int(l->m, v.i) : ir_attr_float(l->m, value_number(v));
 }
 
-static bool active(const Lower *l, const char *attr, const ActiveHint *until) {
+static bool active(const Lower *l, const IrHint *hint, const ActiveHint *until) {
   for (const ActiveHint *h = l->hints; h != until; h = h->outer)
-    if (strcmp(h->attr, attr) == 0) return true;
+    if (h->hint == hint) return true;
   return false;
 }
 
 /* Another hint of the same statement that says in what to compute. */
-static const char *other_numerics(const Lower *l, const char *name, const ActiveHint *until) {
+static const char *other_numerics(const Lower *l, const IrHint *hint, const ActiveHint *until) {
   for (const ActiveHint *h = l->hints; h != until; h = h->outer)
-    if (h->numerics && strcmp(h->name, name) != 0) return h->name;
+    if (h->hint->numerics && h->hint != hint) return h->hint->name;
   return NULL;
 }
 
 ActiveHint *hints_push(Lower *l, NodeList list) {
   ActiveHint *outer = l->hints;
   NODE_EACH(n, list) {
-    int k = find_hint(l, n);
-    if (k < 0) continue;
-    const IrAttr *value = hint_value(l, n, k);
+    const IrHint *hint = find_hint(l, n);
+    const IrAttr *value = hint ? hint_value(l, n, hint) : NULL;
     if (!value) continue;
-    if (active(l, hints[k].attr, outer))
-      lower_error(l, n->loc, "E-hint", "`@%s` is given twice", n->name);
-    const char *other = hints[k].numerics ? other_numerics(l, n->name, outer) : NULL;
+    if (active(l, hint, outer)) lower_error(l, n->loc, "E-hint", "`@%s` is given twice", n->name);
+    const char *other = hint->numerics ? other_numerics(l, hint, outer) : NULL;
     if (other)
       lower_error(l, n->loc, "E-hint", "`@%s` and `@%s` contradict each other; keep one", other,
                   n->name);
-    if (!hints[k].effective) lower_warning(l, n->loc, "W-hint", "`@%s` has no effect yet", n->name);
+    if (!hint->effective) lower_warning(l, n->loc, "W-hint", "`@%s` has no effect yet", n->name);
     ActiveHint *h = ARENA_NEW(l->arena, ActiveHint);
-    *h = (ActiveHint){.attr = hints[k].attr,
-                      .name = hints[k].name,
-                      .value = value,
-                      .loc = n->loc,
-                      .numerics = hints[k].numerics,
-                      .outer = l->hints};
+    *h = (ActiveHint){.hint = hint, .value = value, .loc = n->loc, .outer = l->hints};
     l->hints = h;
   }
   return outer;
 }
 
+/* Why h does nothing, or NULL. */
+static const char *idle_hint(const ActiveHint *h) {
+  if (!h->hint->numerics) return NULL;
+  if (!h->on_reals) return "the statement makes no operation on reals";
+  if (h->hint->products && !h->on_products)
+    return "8 bits are for products of reals (`@`, linear, conv1d, conv2d, conv_transpose2d), and "
+           "the statement makes none under it";
+  return NULL;
+}
+
 void hints_pop(Lower *l, ActiveHint *outer, bool failed) {
-  for (const ActiveHint *h = l->hints; h != outer; h = h->outer)
-    if (h->numerics && !h->on_reals && !failed)
-      lower_warning(l, h->loc, "W-hint",
-                    "`@%s` has no effect: the statement makes no operation on reals", h->name);
+  for (const ActiveHint *h = l->hints; h != outer; h = h->outer) {
+    const char *why = failed ? NULL : idle_hint(h);
+    if (why) lower_warning(l, h->loc, "W-hint", "`@%s` has no effect: %s", h->hint->name, why);
+  }
   l->hints = outer;
 }
 
@@ -121,8 +107,9 @@ void hints_attach(Lower *l, IrOp *op) {
   bool on_reals = is_on_reals(op), numerics = false;
   for (ActiveHint *h = l->hints; h; h = h->outer) {
     h->on_reals = h->on_reals || on_reals;
-    if ((h->numerics && numerics) || ir_attr(op, h->attr)) continue;
-    ir_set_attr(op, h->attr, h->value);
-    numerics = numerics || h->numerics;
+    if ((h->hint->numerics && numerics) || ir_attr(op, h->hint->attr)) continue;
+    ir_set_attr(op, h->hint->attr, h->value);
+    h->on_products = h->on_products || (on_reals && ir_has_trait(op, IR_PRODUCT));
+    numerics = numerics || h->hint->numerics;
   }
 }

@@ -81,11 +81,11 @@ typedef struct {
 } Weights;
 
 typedef struct ActiveHint {
-  const char *attr, *name; /* "hint.bf16", "bf16" */
+  const IrHint *hint; /* of those about numerics the innermost counts */
   const IrAttr *value;
   SrcLoc loc;
-  bool numerics; /* says in what to compute: the innermost such hint counts */
-  bool on_reals; /* some operation on reals was made under it */
+  bool on_reals;    /* some operation on reals was made under it */
+  bool on_products; /* some product of reals carries it */
   struct ActiveHint *outer;
 } ActiveHint;
 

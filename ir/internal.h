@@ -50,6 +50,12 @@ const IrAttr *attr_data_at(IrModule *m, SrcLoc loc, const IrType *type, void **b
 void data_splat(const IrType *type, double value, void *bytes);
 bool attr_is_ints(const IrAttr *a); /* an int, or an array of ints */
 
+/* hint.c: is a note one of the compiler's own? A hint by its note's name, or NULL. The error about
+ * a name that is none, and false. */
+bool is_hint(const char *attr);
+const IrHint *hint_find(const char *attr);
+bool hint_unknown(IrModule *m, SrcLoc loc, const char *attr);
+
 /* Operand count, required attributes, attribute kinds. Reports each problem. */
 bool signature_check(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands,
                      const IrNamedAttr *attrs, int nattrs);

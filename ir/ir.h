@@ -42,7 +42,22 @@ typedef enum {
   IR_CONSTANT = 128,     /* result known at compile time */
   IR_PASSES_ERROR = 256, /* a small relative error of an operand is about as small a one of the
                             result; without it, one may become large or a jump */
+  IR_PRODUCT = 512,      /* sums of products of elements of the first two operands */
 } IrTraits;
+
+/* Notes on ops whose names begin so are the compiler's own, and no others than these. They say how
+ * to compute, never what. */
+#define IR_HINT_PREFIX "hint."
+enum { IR_HINT_COUNT = 7 };
+typedef struct {
+  const char *name, *attr; /* "bf16", "hint.bf16" */
+  const char *type;        /* of the note, as in signatures */
+  const char *argument;    /* name of the argument in models; NULL: it takes none */
+  bool effective;          /* some pass looks at it */
+  bool numerics;           /* says in what to compute: one of them at a time */
+  bool products;           /* concerns products alone */
+} IrHint;
+extern const IrHint ir_hints[IR_HINT_COUNT];
 
 typedef enum {
 #define OP(e, ...) IR_OP_##e,

@@ -68,12 +68,34 @@ static bool check_operands(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands
   return ok;
 }
 
+static bool wrong_value(IrModule *m, IrOpKind kind, SrcLoc loc, const char *name, const IrAttr *a,
+                        const char *wanted) {
+  StrBuf text = {0};
+  ir_attr_print(&text, m, a);
+  diag_error(m->diag, loc, "E-attr", "`%s` of `%s` must be %s, found %s", name,
+             ir_op_info(kind)->name, wanted, text.data);
+  strbuf_free(&text);
+  return false;
+}
+
+/* A note of the compiler's own. */
+static bool check_hint(IrModule *m, IrOpKind kind, SrcLoc loc, const IrNamedAttr *a) {
+  const IrHint *h = hint_find(a->name);
+  const char *wanted;
+  if (!h) return hint_unknown(m, loc, a->name);
+  return attr_fits(h->type, a->value, &wanted) ||
+         wrong_value(m, kind, loc, a->name, a->value, wanted);
+}
+
 /* An attribute is one of the signature, `layout`, which stands on any op, or a note, whose name has
- * a dot in it: nobody declared it, and it cannot be a slip of a declared name. */
-static bool check_declared(IrModule *m, IrOpKind kind, SrcLoc loc, const char *name) {
+ * a dot in it: nobody declared it, and it cannot be a slip of a declared name. Those of the
+ * compiler's own prefix are declared. */
+static bool check_declared(IrModule *m, IrOpKind kind, SrcLoc loc, const IrNamedAttr *attr) {
+  const char *name = attr->name;
   const IrParam *p;
   int n = ir_op_params(kind, &p);
   size_t nnames = 0;
+  if (is_hint(name)) return check_hint(m, kind, loc, attr);
   if (strchr(name, '.') || !strcmp(name, "layout")) return true;
   const char **names = mem_alloc(sizeof *names * (size_t)(n + 1));
   bool found = false;
@@ -100,7 +122,7 @@ bool signature_check(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands,
   const IrParam *p;
   int n = ir_op_params(kind, &p);
   bool ok = check_operands(m, kind, loc, noperands);
-  for (int i = 0; i < nattrs; i++) ok &= check_declared(m, kind, loc, attrs[i].name);
+  for (int i = 0; i < nattrs; i++) ok &= check_declared(m, kind, loc, &attrs[i]);
   for (int i = 0; i < n; i++) {
     if (p[i].is_operand) continue;
     const IrAttr *a = attrs_find(attrs, nattrs, p[i].name);
@@ -110,12 +132,7 @@ bool signature_check(IrModule *m, IrOpKind kind, SrcLoc loc, int noperands,
                  ir_op_info(kind)->name, p[i].name, p[i].name);
       ok = false;
     } else if (a && !attr_fits(p[i].type, a, &wanted)) {
-      StrBuf text = {0};
-      ir_attr_print(&text, m, a);
-      diag_error(m->diag, loc, "E-attr", "`%s` of `%s` must be %s, found %s", p[i].name,
-                 ir_op_info(kind)->name, wanted, text.data);
-      strbuf_free(&text);
-      ok = false;
+      ok = wrong_value(m, kind, loc, p[i].name, a, wanted);
     }
   }
   return ok;

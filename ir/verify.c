@@ -282,6 +282,13 @@ static void check_block(Verifier *v, const IrBlock *b) {
 
 /* ---- functions ---- */
 
+static void check_notes(Verifier *v) {
+  for (int i = 0; i < v->f->nattrs; i++)
+    if (is_hint(v->f->attrs[i].name))
+      func_fail(v, "E-attr", "@%s carries `%s`, but hints are for ops, where passes look for them",
+                v->f->name, v->f->attrs[i].name);
+}
+
 static void check_args(Verifier *v) {
   PtrMap *seen = NULL;
   const IrBlock *b = v->f->body;
@@ -369,6 +376,7 @@ static bool verify_func(IrModule *m, const IrFunc *f) {
     func_fail(&v, "E-level",
               "@%s has arguments or results, but at the program level `tensor` ops stand for them",
               f->name);
+  check_notes(&v);
   check_args(&v);
   if (!v.broken) check_block(&v, f->body);
   if (!v.broken) check_results(&v);

@@ -67,8 +67,7 @@ bool hint(const IrOp *op, const char *name) {
 }
 
 static bool is_product(const IrOp *op) {
-  return op->kind == IR_OP_MATMUL || op->kind == IR_OP_LINEAR || op->kind == IR_OP_CONV2D ||
-         op->kind == IR_OP_CONV1D || op->kind == IR_OP_CONV_TRANSPOSE2D;
+  return ir_has_trait(op, IR_PRODUCT);
 }
 
 static bool is_constant(const IrValue *v) {
