@@ -25,6 +25,11 @@ const IrHint *hint_find(const char *attr) {
   return NULL;
 }
 
+void ir_copy_hints(IrOp *to, const IrOp *from) {
+  for (int i = 0; i < from->nattrs; i++)
+    if (is_hint(from->attrs[i].name)) ir_set_attr(to, from->attrs[i].name, from->attrs[i].value);
+}
+
 bool hint_unknown(IrModule *m, SrcLoc loc, const char *attr) {
   const char *names[IR_HINT_COUNT];
   StrBuf list = {0};

@@ -58,6 +58,9 @@ typedef struct {
   bool products;           /* concerns products alone */
 } IrHint;
 extern const IrHint ir_hints[IR_HINT_COUNT];
+struct IrOp;
+/* An op made in place of another is to be computed as that one was to be. */
+void ir_copy_hints(struct IrOp *to, const struct IrOp *from);
 
 typedef enum {
 #define OP(e, ...) IR_OP_##e,

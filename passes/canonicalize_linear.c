@@ -136,6 +136,9 @@ bool expand_batch_norm(IrOp *op) {
     offset[c] = (float)a.offset[c];
   }
   mem_free(a.gain);
-  return replace_with(op,
-                      ir_build2(&b, IR_OP_ADD, ir_build2(&b, IR_OP_MUL, ir_operand(op, 0), g), o));
+  IrValue *scaled = ir_build2(&b, IR_OP_MUL, ir_operand(op, 0), g);
+  IrValue *moved = ir_build2(&b, IR_OP_ADD, scaled, o);
+  ir_copy_hints(scaled->def, op);
+  ir_copy_hints(moved->def, op);
+  return replace_with(op, moved);
 }

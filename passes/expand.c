@@ -129,6 +129,7 @@ static IrOp *expand_conv_transpose(IrOp *op) {
                          {"dilation", ir_attr_ints(b.m, dilation, 2)},
                          {"groups", ir_attr_int(b.m, groups)}};
   IrOp *conv = ir_build(&b, IR_OP_CONV2D, op->noperands, operands, 3, attrs);
+  ir_copy_hints(conv, op);
   conv->results[0].name = op->results[0].name;
   ir_replace_all_uses(&op->results[0], &conv->results[0]);
   IrBlock *block = op->parent;

@@ -109,16 +109,34 @@ static void warn_ranges(PassContext *pc, const Work *k) {
                    "was never other than 0 or NaN on the calibration data: its range is not known");
 }
 
-/* Without calibration only weights go into 8 bits, which they do without the hint, but for those of
- * depthwise convolutions. */
-static void warn_int8(PassContext *pc, const Work *k) {
+/* Why a product under `@int8` is not computed in 8 bits, or NULL. p: NULL when op is no product
+ * with a constant weight. */
+static const char *why_not_int8(const Product *p, bool calibrated) {
+  if (!p)
+    return "`@int8` has no effect: 8 bits are for products with a constant of reals as their "
+           "second factor";
+  if (!calibrated && !p->depthwise) /* whose weights stay as they are unless it is asked for */
+    return "`@int8` asks for 8-bit activations, which need ranges: give --calibrate";
+  if (calibrated && p->axis < 0)
+    return "`@int8` has no effect on the activations of a product with a batch of constant "
+           "matrices: they stay bf16";
+  if (calibrated && !wants_static(p))
+    return "`@int8` has no effect on the activations of what is padded with an infinity: they "
+           "stay bf16";
+  return NULL;
+}
+
+static void warn_int8(PassContext *pc, const IrFunc *f, const Work *k, bool calibrated) {
   uint32_t line = 0; /* a line makes one complaint */
-  for (int i = 0; i < k->n; i++) {
-    const IrOp *op = k->p[i].op;
-    if (!hint(op, "hint.int8") || k->p[i].depthwise || (line && op->loc.line == line)) continue;
+  int next = 0;
+  for (const IrOp *op = f->body->first; op; op = op->next) {
+    const Product *p = next < k->n && k->p[next].op == op ? &k->p[next++] : NULL;
+    bool asked = hint(op, "hint.int8") && !hint(op, "hint.bf16") && !hint(op, "hint.f32");
+    if (!asked || !ir_has_trait(op, IR_PRODUCT) || (line && op->loc.line == line)) continue;
+    const char *why = why_not_int8(p, calibrated);
+    if (!why) continue;
     line = op->loc.line;
-    diag_warning(pc->diag, op->loc, "W-hint",
-                 "`@int8` asks for 8-bit activations, which need ranges: give --calibrate");
+    diag_warning(pc->diag, op->loc, "W-hint", "%s", why);
   }
 }
 
@@ -214,7 +232,7 @@ static void drop_unused_constants(IrFunc *f) {
 static bool quantize_products(PassContext *pc, IrFunc *f, Facts *facts, const char *calibration) {
   bool use_static = calibration && calibration[0];
   Work k = collect(pc, f, facts);
-  if (!use_static) warn_int8(pc, &k);
+  warn_int8(pc, f, &k, use_static);
   if (use_static && !observe(pc, f, &k, calibration)) return false;
   for (int i = 0; i < k.n; i++)
     if (!quantize_product(pc, &k, &k.p[i], facts, use_static)) return false;

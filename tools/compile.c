@@ -284,7 +284,41 @@ static bool will_calibrate(const Npucc *c) {
   return false;
 }
 
+/* A pipeline that makes nests out of the model and leaves its types as they are. */
+static bool keeps_types(const Npucc *c) {
+  bool lowers = false;
+  for (int i = 0; i < c->nitems; i++) {
+    const Pass *p = item_pass(c, c->items[i].text);
+    if (npucc_rounds(p)) return false;
+    lowers |= p && p->from == IR_GRAPH && p->to > IR_GRAPH;
+  }
+  return lowers;
+}
+
+static bool is_f32(const IrValue *v) {
+  return v->type->dtype == DT_F32;
+}
+
+/* Says which hints about the types of products nothing will look at: one a line. */
+static void warn_of_hints(const Npucc *c) {
+  uint32_t line = 0;
+  if (!keeps_types(c)) return;
+  for (const IrOp *op = c->module->funcs[0]->body->first; op; op = op->next) {
+    const char *asked = ir_get_bool(op, "hint.int8", false)   ? "int8"
+                        : ir_get_bool(op, "hint.bf16", false) ? "bf16"
+                                                              : NULL;
+    if (!asked || !ir_has_trait(op, IR_PRODUCT) || (line && op->loc.line == line)) continue;
+    if (!is_f32(ir_operand(op, 0)) || !is_f32(ir_operand(op, 1))) continue; /* done before */
+    line = op->loc.line;
+    diag_warning(c->diag, op->loc, "W-hint",
+                 "`@%s` has no effect: the pass `quantize`, which would see to it, is not among "
+                 "the passes%s",
+                 asked, c->options.quantize ? "" : " (--no-quantize)");
+  }
+}
+
 bool npucc_run_passes(Npucc *c, IrLevel until) {
+  if (c->next == 0) warn_of_hints(c);
   if (!will_calibrate(c)) return run_some(c, until);
   FloatResults *before = float_results(&c->host, c->module->funcs[0], c->options.calibrate);
   bool ok = before && run_some(c, IR_GRAPH) &&

@@ -63,5 +63,33 @@ ok npucc hint.mdl -o x.bin
 has "hint.mdl:3:" err
 has "need ranges: give --calibrate [W-hint]" err
 quiet npucc hint.mdl --calibrate good.npy -o x.bin
+ok npucc hint.mdl --no-quantize -o x.bin
+has "hint.mdl:3:13: warning: \`@int8\` has no effect: the pass \`quantize\`, which would see to it, is not among the passes (--no-quantize) [W-hint]" err
+ok npucc hint.mdl --passes=lower,legalize,tile,plan,pipeline,sync,allocate -o x.bin
+has "is not among the passes [W-hint]" err
+sed 's/@int8/@bf16/' hint.mdl >bf16.mdl
+quiet npucc bf16.mdl -o x.bin
+ok npucc bf16.mdl --no-quantize -o x.bin
+has "\`@bf16\` has no effect" err
+quiet npucc hint.mdl --reference --random 1 -o x.npy
+quiet npucc hint.mdl --passes= --emit graph -o hint.ir
+quiet npucc hint.mdl --calibrate good.npy --passes=quantize --emit graph -o done.ir
+quiet npucc done.ir --passes=lower,legalize,tile,plan,pipeline,sync,allocate -o x.bin
+# products that 8 bits are not for
+cat >not.mdl <<'END'
+model nothing(x: f32[4, 4], z: f32[4, 4]) -> (a: f32[4, 4], b: f32[4, 4], c: f32[2, 4, 4], d: f32[4, 4]) {
+  weight w: f32[4, 4] = normal(seed = 1)
+  weight v: f32[2, 4, 4] = normal(seed = 1)
+  @int8 a = x @ z
+  @int8 b = w @ x
+  @int8 c = x @ v
+  @int8 d = relu(x @ w)
+  return a, b, c, d
+}
+END
+ok npucc not.mdl --calibrate random -o x.bin
+for at in 4:13 5:13; do has "not.mdl:$at: warning: \`@int8\` has no effect: 8 bits are for products with a constant of reals as their second factor [W-hint]" err; done
+has "not.mdl:6:13: warning: \`@int8\` has no effect on the activations of a product with a batch" err
+[ "$(grep -c warning err)" = 3 ] || fail "three warnings, the last statement has an effect: $(cat err)"
 
 exit $failed
