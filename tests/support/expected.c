@@ -9,12 +9,12 @@ typedef struct {
   const char *file; /* end of its path; NULL: the test file */
   uint32_t line;    /* 0: none */
   int at;           /* line of the expectation */
-  const char *text;
+  const char *text; /* NULL: it is not written as expectations are */
 } Expected;
 
 static const char *const severity_word[] = {"note", "warning", "error"};
 
-/* The place after `expected-error`: nothing, @+n, @-n, @none, @file:n. */
+/* The place after `expected-error`: nothing, @+n, @-n, @none, @file:n. NULL when it is none. */
 static const char *parse_place(Arena *arena, const char *p, const char *end, Expected *e) {
   if (p >= end || *p != '@') return p;
   const char *stop = ++p;
@@ -29,29 +29,35 @@ static const char *parse_place(Arena *arena, const char *p, const char *end, Exp
     e->line = (uint32_t)n;
   } else if (parse_i64(word[0] == '+' ? word + 1 : word, &n)) {
     e->line = (uint32_t)((int64_t)e->line + n);
+  } else {
+    return NULL;
   }
   return stop;
 }
 
+static const char *parse_severity(const char *p, const char *end, Expected *e) {
+  size_t len = 0;
+  while (p + len < end && (isalnum((unsigned char)p[len]) || p[len] == '-')) len++;
+  for (int s = 0; s < 3; s++) {
+    if (strlen(severity_word[s]) != len || memcmp(p, severity_word[s], len) != 0) continue;
+    e->severity = (DiagSeverity)s;
+    return p + len;
+  }
+  return NULL;
+}
+
 /* The expectation at or after p in the line; NULL when there is none, else where to go on. */
 static const char *parse_one(Arena *arena, const char *p, const char *end, Expected *e) {
-  for (;;) {
-    const char *word = p < end ? memmem(p, (size_t)(end - p), "expected-", 9) : NULL;
-    if (!word) return NULL;
-    p = word + 9;
-    int severity = -1;
-    for (int s = 0; s < 3; s++)
-      if (strncmp(p, severity_word[s], strlen(severity_word[s])) == 0) severity = s;
-    if (severity < 0) continue;
-    e->severity = (DiagSeverity)severity;
-    p = parse_place(arena, p + strlen(severity_word[severity]), end, e);
-    const char *open = memmem(p, (size_t)(end - p), "{{", 2);
-    const char *close = open ? memmem(open, (size_t)(end - open), "}}", 2) : NULL;
-    if (!close) continue;
-    while (close + 2 < end && close[2] == '}') close++; /* a text that ends in a brace */
-    e->text = arena_strndup(arena, open + 2, (size_t)(close - open - 2));
-    return close + 2;
-  }
+  const char *word = p < end ? memmem(p, (size_t)(end - p), "expected-", 9) : NULL;
+  if (!word) return NULL;
+  p = parse_severity(word + 9, end, e);
+  if (p) p = parse_place(arena, p, end, e);
+  const char *open = p ? memmem(p, (size_t)(end - p), "{{", 2) : NULL;
+  const char *close = open ? memmem(open, (size_t)(end - open), "}}", 2) : NULL;
+  if (!close) return word + 9;
+  while (close + 2 < end && close[2] == '}') close++; /* a text that ends in a brace */
+  e->text = arena_strndup(arena, open + 2, (size_t)(close - open - 2));
+  return close + 2;
 }
 
 static bool matches(const TextCase *c, const Diag *d, const Expected *e, Arena *arena) {
@@ -80,10 +86,18 @@ bool textcheck_diagnostics(const TextCase *c, const DiagEngine *diag, StrBuf *re
   size_t n = 0;
   while (textcheck_line(&t)) {
     const char *p = t.line, *end = t.line + t.len;
-    while (n < NPU_COUNTOF(expected)) {
-      expected[n] = (Expected){.line = (uint32_t)t.number, .at = t.number};
-      if (!(p = parse_one(arena, p, end, &expected[n]))) break;
-      n++;
+    for (;;) {
+      Expected e = {.line = (uint32_t)t.number, .at = t.number};
+      if (!(p = parse_one(arena, p, end, &e))) break;
+      if (e.text && n < NPU_COUNTOF(expected)) {
+        expected[n++] = e;
+        continue;
+      }
+      strbuf_printf(report, "%s:%d: %s\n", c->path, e.at,
+                    e.text ? "one expectation too many"
+                           : "an expectation is written expected-error, -warning or -note, where "
+                             "(@+1, @-1, @none, @file:1) and {{what}}");
+      ok = false;
     }
   }
   *checks += (int)n;

@@ -125,7 +125,8 @@ static bool match(Vars *v, const Pattern *p, const char *text, size_t *begin, si
 
 /* ---- CHECK lines ---- */
 
-typedef enum { CHECK_PLAIN, CHECK_NEXT, CHECK_NOT, CHECK_COUNT } CheckKind;
+/* CHECK_UNKNOWN: meant to be an expectation, and none; text is what stands behind CHECK. */
+typedef enum { CHECK_PLAIN, CHECK_NEXT, CHECK_NOT, CHECK_COUNT, CHECK_UNKNOWN } CheckKind;
 typedef struct {
   CheckKind kind;
   int line, count;
@@ -162,25 +163,54 @@ static const char *after(const TextLines *t, const char *word) {
   return NULL;
 }
 
+/* What the word p..end behind CHECK means. */
+static CheckKind check_kind(const char *p, const char *end, int *count) {
+  static const struct {
+    const char *word;
+    CheckKind kind;
+  } kinds[] = {{"", CHECK_PLAIN}, {"-NEXT", CHECK_NEXT}, {"-NOT", CHECK_NOT}};
+  size_t len = (size_t)(end - p);
+  for (size_t i = 0; i < NPU_COUNTOF(kinds); i++)
+    if (strlen(kinds[i].word) == len && memcmp(kinds[i].word, p, len) == 0) return kinds[i].kind;
+  if (len < 8 || memcmp(p, "-COUNT-", 7) != 0) return CHECK_UNKNOWN;
+  *count = 0;
+  for (p += 7; p < end; p++) {
+    if (!isdigit((unsigned char)*p) || *count > INT16_MAX) return CHECK_UNKNOWN;
+    *count = *count * 10 + (*p - '0');
+  }
+  return *count > 0 ? CHECK_COUNT : CHECK_UNKNOWN;
+}
+
+/* CHECK with a blank behind it, and no colon, is prose. */
 static bool parse_check(const TextLines *t, Check *out) {
   const char *p = after(t, "CHECK"), *end = t->line + t->len;
   if (!p) return false;
-  *out = (Check){CHECK_PLAIN, t->number, 1, NULL, 0};
-  if (strncmp(p, "-NEXT", 5) == 0)
-    out->kind = CHECK_NEXT, p += 5;
-  else if (strncmp(p, "-NOT", 4) == 0)
-    out->kind = CHECK_NOT, p += 4;
-  else if (strncmp(p, "-COUNT-", 7) == 0) {
-    out->kind = CHECK_COUNT, p += 7, out->count = 0;
-    while (isdigit((unsigned char)*p)) out->count = out->count * 10 + (*p++ - '0');
-  }
-  if (p >= end || *p != ':') return false;
+  const char *word = p, *blank;
+  while (p < end && *p != ':' && !isspace((unsigned char)*p)) p++;
+  for (blank = p; blank < end && isspace((unsigned char)*blank); blank++) continue;
+  bool colon = blank < end && *blank == ':';
+  if (p == word && !colon) return false;
+  *out = (Check){CHECK_UNKNOWN, t->number, 1, word, (size_t)(p - word)};
+  if (p < end && *p == ':') out->kind = check_kind(word, p, &out->count);
+  if (out->kind == CHECK_UNKNOWN) return true;
   p++;
   while (p < end && *p == ' ') p++;
   while (end > p && isspace((unsigned char)end[-1])) end--;
   out->text = p;
   out->len = (size_t)(end - p);
   return true;
+}
+
+/* A comment that begins with a word of capitals and a colon, and is no directive: one misspelt. */
+static bool is_unknown(const TextLines *t) {
+  const char *end = t->line + t->len, *p = t->line;
+  while (p < end && *p != '#' && strncmp(p, "//", 2) != 0) p++;
+  while (p < end && strchr("#/ ", *p)) p++;
+  const char *word = p;
+  while (p < end && (isupper((unsigned char)*p) || isdigit((unsigned char)*p) || *p == '-')) p++;
+  size_t len = (size_t)(p - word);
+  if (len < 2 || p == end || *p != ':') return false;
+  return !(len == 3 && memcmp(word, "RUN", 3) == 0) && !(len >= 5 && memcmp(word, "CHECK", 5) == 0);
 }
 
 static bool complain(Checker *k, const Check *check, const char *what) {
@@ -239,13 +269,25 @@ bool textcheck_output(const TextCase *c, const char *output, StrBuf *report, int
   bool ok = true;
   while (ok && textcheck_line(&t)) {
     Check check;
+    if (is_unknown(&t)) {
+      strbuf_printf(report, "%s:%d: no directive is called so: %.*s\n", c->path, t.number,
+                    (int)t.len, t.line);
+      ok = false;
+      break;
+    }
     if (!parse_check(&t, &check)) continue;
     ++*checks;
-    if (check.kind != CHECK_NOT) {
+    if (check.kind == CHECK_UNKNOWN) {
+      ok = complain(&k, &check,
+                    "there are CHECK:, CHECK-NEXT:, CHECK-NOT: and CHECK-COUNT-n:, but no CHECK "
+                    "followed by");
+    } else if (check.kind != CHECK_NOT) {
       ok = run_check(&k, &check, nots, nnots);
       nnots = 0;
     } else if (nnots < NPU_COUNTOF(nots)) {
       nots[nnots++] = check;
+    } else {
+      ok = complain(&k, &check, "one CHECK-NOT too many between two matches");
     }
   }
   if (ok && nnots) ok = none_between(&k, nots, nnots, strlen(output));

@@ -13,7 +13,9 @@
  *
  * In CHECK text, {{re}} is a POSIX extended regular expression, [[X:re]] one whose match [[X]] then
  * stands for; everything else is literal, runs of blanks match each other. Every error and warning
- * must be expected; notes may be left unmentioned. A file without any expectation fails. */
+ * must be expected; notes may be left unmentioned. A file without any expectation fails, and so
+ * does one with a word that is meant to be one of these and is not: CHECK-SAME, CHEK,
+ * expected-eror. */
 #ifndef NPU_TESTS_TEXTCHECK_H
 #define NPU_TESTS_TEXTCHECK_H
 #include "support/support.h"
