@@ -195,8 +195,14 @@ static bool run_pass(PassManager *pm, const QueuedPass *q, const PassRunOptions 
 static bool verify_after(PassManager *pm, const QueuedPass *q, const PassRunOptions *o) {
   if (!o->verify_each && !VERIFY_ALWAYS && pm_is_trusted(pm, q->pass)) return true;
   if (ir_verify(pm->module)) return true;
-  diag_note(pm->module->diag, SRC_LOC_NONE,
-            "pass `%s` reported success and left this; it is a mistake in the pass", q->pass->name);
+  if (pm_is_trusted(pm, q->pass))
+    diag_error(pm->module->diag, SRC_LOC_NONE, "E-internal",
+               "pass `%s`, which is the compiler's own, reported success and left this; report it",
+               q->pass->name);
+  else
+    diag_note(pm->module->diag, SRC_LOC_NONE,
+              "pass `%s` reported success and left this; it is a mistake in the pass",
+              q->pass->name);
   return false;
 }
 

@@ -357,8 +357,9 @@ bool npucc_emit_image(Npucc *c, IsaImage *out) {
     return false;
   }
   if (!ir_verify(c->module)) {
-    diag_note(c->diag, SRC_LOC_NONE,
-              "the program is not encoded; --verify-each says which pass left it so");
+    /* Passes of plugins are verified when they run: one of the compiler's own left it so. */
+    diag_error(c->diag, SRC_LOC_NONE, "E-internal",
+               "the program is not encoded; report it, with the pass that --verify-each names");
     return false;
   }
   if (!npu_emit(f, &c->machine, out, c->diag)) return false;

@@ -31,6 +31,7 @@ static void test_verified_before_emission(void **state) {
     IsaImage image = {0};
     assert_int_equal(npucc_emit_image(c, &image), !broken);
     assert_int_equal(reported(diag, "E-scope"), broken);
+    assert_int_equal(reported(diag, "E-internal"), broken); /* not what was given is wrong */
     isa_image_free(&image);
     npucc_free(c);
     diag_free(diag);

@@ -250,6 +250,16 @@ static void test_verify_others(void **state) {
   assert_true(reported(t, "note", "pass `damage` reported success and left this"));
   assert_string_equal(traced(t), "first;");
 }
+/* What a pass of the compiler's own leaves is an internal error, of another a mistake of its. */
+static void test_whose_mistake(void **state) {
+  Fixture *t = *state;
+  t->o.verify_each = true;
+  assert_false(run(t, "damage"));
+  assert_false(reported(t, "E-internal", ""));
+  pass_manager_trust(t->pm);
+  assert_false(run(t, "damage"));
+  assert_true(reported(t, "E-internal", "pass `damage`, which is the compiler's own"));
+}
 static void test_verify_debug(void **state) {
   Fixture *t = *state;
   pass_manager_trust(t->pm);
@@ -258,7 +268,7 @@ static void test_verify_debug(void **state) {
   assert_string_equal(traced(t), "first;first;");
 #else
   assert_false(run(t, "first,damage,first"));
-  assert_true(reported(t, "note", "pass `damage` reported success and left this"));
+  assert_true(reported(t, "E-internal", "pass `damage`, which is the compiler's own"));
   assert_string_equal(traced(t), "first;");
 #endif
 }
@@ -385,6 +395,7 @@ int main(void) {
                                      T(test_failures),
                                      T(test_verify_each),
                                      T(test_verify_others),
+                                     T(test_whose_mistake),
                                      T(test_verify_debug),
                                      T(test_reproducer),
                                      T(test_dumps_read_back),
