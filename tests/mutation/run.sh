@@ -75,12 +75,15 @@ all_pass() {
 cd "$source" || exit 1
 mapfile -t files < <(find support isa ir frontend passes backend runtime tools -name '*.[ch]' -o -name '*.def' | sort)
 planted=0 caught=0 survivors=()
-summary() {
+summary() { # perhaps from within something whose output goes elsewhere
   kill "$running" 2>/dev/null
-  echo
-  echo "$planted mistakes that change something, $caught caught, ${#survivors[@]} not (seed $seed; the next draw is $draw)"
-  [ ${#survivors[@]} = 0 ] || printf '%s\n' "${survivors[@]}"
+  {
+    echo
+    echo "$planted mistakes that change something, $caught caught, ${#survivors[@]} not (seed $seed; the next draw is $draw)"
+    [ ${#survivors[@]} = 0 ] || printf '%s\n' "${survivors[@]}"
+  } >&3
 }
+exec 3>&1
 trap summary EXIT
 trap 'exit 1' INT TERM HUP
 
