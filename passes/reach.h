@@ -26,7 +26,7 @@ bool index_set_clip(IndexSet *s, int64_t size);
 /* One index set per axis. */
 typedef struct {
   int rank;
-  bool anywhere; /* so many elements, but at places only the run knows */
+  bool anywhere; /* so many elements, but at places that are no box or that only the run knows */
   IndexSet axis[IR_MAX_RANK];
 } ReachBox;
 ReachBox reach_all(const IrType *t);

@@ -66,6 +66,68 @@ static bool image(const IrAffine *e, const IndexSet *dims, IndexSet *out) {
   return out->first > -far && index_set_last(out) < far;
 }
 
+/* ---- index lists ---- */
+
+/* Places in a constant list, and which indices were found there. */
+typedef struct {
+  const IrData *list;
+  int64_t terms[IR_MAX_RANK * REACH_LEVELS][2]; /* count, stride in elements */
+  int n;
+  int64_t add, size; /* index + add is in 0..size-1 */
+  uint8_t *seen;
+  int64_t distinct;
+} ListWalk;
+
+static void look_up(ListWalk *w, int n, int64_t at) {
+  if (n > 0) {
+    for (int64_t i = 0; i < w->terms[n - 1][0]; i++) look_up(w, n - 1, at + i * w->terms[n - 1][1]);
+    return;
+  }
+  int64_t index = (int64_t)dtype_get(w->list->type->dtype, w->list->bytes, (size_t)at) + w->add;
+  if (index < 0 || index >= w->size || w->seen[index]) return;
+  w->seen[index] = 1;
+  w->distinct++;
+}
+
+/* The places of the list that are asked for; false when some are not in it. */
+static bool list_places(const IrOp *kernel, int list, const IndexSet *dims, ListWalk *w,
+                        int64_t *first) {
+  const IrMap *map = ir_kernel_in_map(kernel, list);
+  const IrType *t = ir_operand(kernel, list)->type;
+  int64_t stride = 1;
+  *first = 0;
+  for (int a = map->rank - 1; a >= 0; a--) {
+    IndexSet s;
+    if (map->axis[a].index >= 0 || !image(&map->axis[a], dims, &s)) return false;
+    if (s.first < 0 || index_set_last(&s) >= t->shape[a]) return false;
+    *first += s.first * stride;
+    for (int i = 0; i < s.n; i++, w->n++) {
+      w->terms[w->n][0] = s.level[i].count;
+      w->terms[w->n][1] = s.level[i].stride * stride;
+    }
+    stride *= t->shape[a];
+  }
+  return true;
+}
+
+/* How many of `size` places a list asks for: 1 when only the run knows, for all its indices may be
+ * the same one. */
+static int64_t distinct_indices(const IrOp *kernel, const IrAffine *e, const IndexSet *dims,
+                                int64_t size) {
+  const IrValue *v = ir_operand(kernel, e->index);
+  ListWalk w = {.add = e->cst, .size = size};
+  double splat;
+  int64_t first;
+  if (ir_constant_splat(v, &splat) || !list_places(kernel, e->index, dims, &w, &first)) return 1;
+  w.list = ir_constant_data(v);
+  if (!w.list) return 1;
+  w.seen = mem_try_alloc((size_t)size);
+  if (!w.seen) return 1;
+  look_up(&w, w.n, first);
+  mem_free(w.seen);
+  return w.distinct > 1 ? w.distinct : 1;
+}
+
 bool reach_operand(const IrOp *kernel, int result, const ReachBox *b, int operand, ReachBox *out) {
   const IrValue *y = ir_operand(kernel->region->last, result);
   const IrMap *map = ir_kernel_in_map(kernel, operand);
@@ -77,7 +139,9 @@ bool reach_operand(const IrOp *kernel, int result, const ReachBox *b, int operan
   *out = (ReachBox){.rank = map->rank, .anywhere = b->anywhere};
   for (int a = 0; a < map->rank; a++) {
     IndexSet *s = &out->axis[a];
-    if (map->axis[a].index >= 0) { /* all may ask for the same one */
+    if (map->axis[a].index >= 0) {
+      *s = index_set_range(
+          b->anywhere ? 1 : distinct_indices(kernel, &map->axis[a], dims, t->shape[a]));
       out->anywhere = true;
       continue;
     }

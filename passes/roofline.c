@@ -4,8 +4,9 @@
  * for zeros between inputs or for a sum of one product model_reads      bytes of inputs, and of
  * states before they change model_constants  bytes of weights and constants as the model declares
  * them model_writes     bytes of outputs, and of the parts of states that change Only elements that
- * an output or a new state depends on count, each once; of what an index list chooses, one row.
- * `pipeline` takes these figures to the program. Level: graph. Changes nothing but the notes. */
+ * an output or a new state depends on count, each once; of what an index list chooses, one row, or
+ * those that a constant list has. `pipeline` takes these figures to the program. Level: graph.
+ * Changes nothing but the notes. */
 #include "passes/expand.h"
 #include "passes/lower_internal.h"
 #include "passes/passes.h"

@@ -6,6 +6,10 @@
 
 #include "tools/results.h"
 
+#define uthash_malloc(n) mem_alloc(n)
+#define uthash_free(p, n) mem_free(p)
+#include <uthash.h>
+
 enum { RANDOM_SEED = 1, COMPARED_SAMPLES = 16 };
 
 /* ---- samples ---- */
@@ -18,15 +22,51 @@ static int64_t index_extent(const IrOp *op, int index) {
   return 0;
 }
 
-/* The smallest extent an argument indexes; 0 when none is known. */
-static int64_t extent_of(const IrFunc *f, const IrValue *arg) {
-  int64_t least = 0;
-  for (const IrOp *op = f->body->first; op; op = op->next)
+/* Whether the result's numbers are the operand's: rearranged, converted, held at bounds. */
+static bool keeps_indices(const IrOp *op) {
+  return op->kind == IR_OP_CAST || op->kind == IR_OP_CLIP || op->kind == IR_OP_MIN ||
+         op->kind == IR_OP_MAX || op->kind == IR_OP_WHERE || ir_has_trait(op, IR_DATA_MOVEMENT);
+}
+
+/* The smallest extent that a value's numbers index. */
+typedef struct {
+  const IrValue *value;
+  int64_t extent;
+  UT_hash_handle hh;
+} Extent;
+
+/* 0 when none is known. */
+static int64_t extent_of(const Extent *table, const IrValue *v) {
+  const Extent *found;
+  HASH_FIND_PTR(table, &v, found);
+  return found ? found->extent : 0;
+}
+
+static void note_extent(Arena *a, Extent **table, const IrValue *v, int64_t extent) {
+  Extent *found;
+  HASH_FIND_PTR(*table, &v, found);
+  if (!found) {
+    found = ARENA_NEW(a, Extent);
+    *found = (Extent){.value = v, .extent = extent};
+    HASH_ADD_PTR(*table, value, found);
+  }
+  if (extent < found->extent) found->extent = extent;
+}
+
+/* From readers back to what they read. */
+static void find_extents(const IrFunc *f, SampleSet *s) {
+  Arena *a = arena_new();
+  Extent *table = NULL;
+  for (const IrOp *op = f->body->last; op; op = op->prev)
     for (int i = 0; i < op->noperands; i++) {
-      int64_t extent = ir_operand(op, i) == arg ? index_extent(op, i) : 0;
-      if (extent > 0 && (least == 0 || extent < least)) least = extent;
+      int64_t extent = index_extent(op, i);
+      if (extent == 0 && keeps_indices(op)) extent = extent_of(table, ir_result(op, 0));
+      if (extent > 0) note_extent(a, &table, ir_operand(op, i), extent);
     }
-  return least;
+  for (int i = 0; i < f->body->nargs; i++)
+    samples_indices(s, i, extent_of(table, f->body->args[i]));
+  HASH_CLEAR(hh, table);
+  arena_free(a);
 }
 
 SampleSet *calibration_samples(const char *calibration, const IrFunc *f, const ModelPort *ports,
@@ -36,7 +76,7 @@ SampleSet *calibration_samples(const char *calibration, const IrFunc *f, const M
   bool ok = true;
   if (strcmp(calibration, "random") == 0) {
     int64_t batch = n > 0 && ports[0].rank > 0 ? ports[0].shape[0] : 1;
-    for (int i = 0; i < n; i++) samples_indices(s, i, extent_of(f, f->body->args[i]));
+    find_extents(f, s);
     samples_random(s, RANDOM_SEED, ceil_div(CALIBRATION_SAMPLES, batch));
   } else {
     ok = samples_add(s, calibration);

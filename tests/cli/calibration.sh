@@ -56,6 +56,24 @@ ok npucc first.mdl --calibrate random --passes=quantize --emit graph -o first.ir
 has "draws only zeros for input 'i'" err
 scale() { grep -o 'quantize .*scale = [-0-9.e]*' "$1" | head -1 | sed 's/.*= //'; }
 [ "$(scale x.ir)" != "$(scale first.ir)" ] || fail "only the first row of the table was seen"
+# As well through what moves indices or holds them at bounds: the very samples, so the same scale.
+for way in "reshape(transpose(i, [1, 0]), [1, 8])" "min(max(i, 0), 15)" "clip(i, 0, 15)" "where(i < 0, 0, i)" \
+  "cast(cast(i, f32), s32)" "concat(i[0:1, 0:4], i[0:1, 4:8], axis = 1)"; do
+  sed "s/embed(i, t)/embed($way, t)/" table.mdl >moved.mdl
+  quiet npucc moved.mdl --calibrate random -o x.bin
+  ok npucc moved.mdl --calibrate random --passes=quantize --emit graph -o moved.ir
+  [ "$(scale x.ir)" = "$(scale moved.ir)" ] || fail "$way: another range"
+done
+# Two tables: indices below the smaller.
+cat >both.mdl <<'END'
+model both(i: s32[1, 8]) -> (y: f32[1, 8, 4]) {
+  weight t: f32[16, 32] = normal(seed = 1)
+  weight u: f32[2, 32] = normal(seed = 3)
+  weight w: f32[4, 32] = normal(seed = 2)
+  return linear(embed(i, t) + embed(reshape(i, [1, 8]), u), w)
+}
+END
+quiet npucc both.mdl --calibrate random -o x.bin
 
 # A hint that does nothing.
 sed "s/  return x @ w'/  @int8 y = x @ w'\n  return y/" product.mdl >hint.mdl
