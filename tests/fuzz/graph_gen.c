@@ -70,22 +70,28 @@ static void put_type(StrBuf *b, DType t, int rank, const int64_t *shape) {
   strbuf_putc(b, ']');
 }
 
-static const char *weight(Gen *g, int rank, const int64_t *shape, char name[24]) {
+static const char *weight(Gen *g, DType t, int rank, const int64_t *shape, char name[24]) {
   snprintf(name, 24, "w%d", g->nweights++);
   strbuf_printf(&g->body, "  weight %s: ", name);
-  put_type(&g->body, DT_F32, rank, shape);
+  put_type(&g->body, t, rank, shape);
   return name;
 }
 
 const char *gen_weight(Gen *g, int rank, const int64_t *shape, double std, char name[24]) {
-  weight(g, rank, shape, name);
+  weight(g, DT_F32, rank, shape, name);
   strbuf_printf(&g->body, " = normal(seed = %d, std = %.4f)\n", g->nweights, std);
   return name;
 }
 
 const char *gen_positive_weight(Gen *g, int rank, const int64_t *shape, char name[24]) {
-  weight(g, rank, shape, name);
+  weight(g, DT_F32, rank, shape, name);
   strbuf_printf(&g->body, " = uniform(seed = %d, lo = 0.5, hi = 1.5)\n", g->nweights);
+  return name;
+}
+
+const char *gen_integer_weight(Gen *g, int rank, const int64_t *shape, char name[24]) {
+  weight(g, DT_S8, rank, shape, name);
+  strbuf_printf(&g->body, " = uniform(seed = %d, lo = -100, hi = 100)\n", g->nweights);
   return name;
 }
 

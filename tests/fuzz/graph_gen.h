@@ -52,6 +52,8 @@ GenValue *gen_emit(Gen *g, DType t, int rank, const int64_t *shape, double mag, 
 /* A new weight with an initializer; its name. */
 const char *gen_weight(Gen *g, int rank, const int64_t *shape, double std, char name[24]);
 const char *gen_positive_weight(Gen *g, int rank, const int64_t *shape, char name[24]);
+/* One of s8. */
+const char *gen_integer_weight(Gen *g, int rank, const int64_t *shape, char name[24]);
 /* A new index input of the given length, values below limit. */
 GenValue *gen_index_input(Gen *g, int64_t length, int64_t limit);
 /* A new input of special values, named z<number>. */

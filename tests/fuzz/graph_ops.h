@@ -10,8 +10,8 @@
   X(reshape, 6) X(transpose, 6) X(concat, 5) X(slice, 5) X(pad, 4) X(broadcast, 3) X(gather, 4) \
   X(state, 2) X(mask, 3) X(embed, 2) X(split, 3) X(update, 3) X(gather_computed, 3) X(conv1d, 3) \
   X(conv_transpose, 3) X(integer_conv, 4) X(quantize, 4) X(bf16, 3) X(bf16_product, 3) \
-  X(integer_region, 4) X(variance, 3) X(shared_weight, 2) X(full_constant, 2) X(wide_integer, 2) \
-  X(turned, 4) X(padded_conv, 3) X(turned_state, 2) X(zeros, 4) X(special, 4)
+  X(integer_region, 4) X(integer_layer, 5) X(covariance, 6) X(there_and_back, 4) X(shared_weight, 2) \
+  X(full_constant, 2) X(wide_integer, 2) X(turned, 4) X(padded_conv, 3) X(turned_state, 2) X(zeros, 4) X(special, 4)
 /* clang-format on */
 
 #define X(name, weight) bool gen_make_##name(Gen *g);

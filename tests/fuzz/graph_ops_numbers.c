@@ -45,32 +45,97 @@ bool gen_make_integer_region(Gen *g) {
                   (int)(first - op), op, r, (int)(second - first - 2), first + 2, r, second + 2);
 }
 
-/* A variance written in two ways, of numbers from 1 to 3. */
-bool gen_make_variance(Gen *g) {
-  GenValue *x = gen_pick(g, DT_F32, 1, 4, false);
+/* A product of the model's integers that becomes integers again. Scales are powers of two, so that
+ * its sums are exact in any order. */
+bool gen_make_integer_layer(Gen *g) {
+  GenValue *x = gen_pick(g, DT_S8, 2, 3, false);
   if (!x) return false;
   GenValue a = *x;
-  int axis = (int)gen_range(g, 0, a.rank - 1);
+  int64_t k = a.shape[a.rank - 1], n = gen_dim(g), w[] = {n, k}, shape[GEN_RANK];
+  if (gen_elements(a.rank, a.shape) * n > GEN_WORK || n * k > GEN_ELEMENTS) return false;
+  memcpy(shape, a.shape, sizeof shape);
+  shape[a.rank - 1] = n;
+  if (gen_elements(a.rank, shape) > GEN_ELEMENTS) return false;
+  char wn[24];
+  gen_integer_weight(g, 2, w, wn);
+  static const char *const middles[] = {"%s", "relu(%s)", "clip(%s, -3, 3)", "%s * 0.5 + 0.25"};
+  const char *middle = middles[gen_range(g, 0, 3)], *at = strstr(middle, "%s");
+  int t = g->n, zero = (int)gen_range(g, -20, 20);
+  strbuf_printf(&g->body,
+                "  p%d = dequantize(%s, scale = 0.0625, zero_point = %d) @ "
+                "dequantize(%s, scale = 0.0078125)'\n",
+                t, a.name, zero, wn);
+  return gen_emit(g, DT_S8, a.rank, shape, 128, true,
+                  "quantize(%.*sp%d%s, scale = 0.25, zero_point = %d)", (int)(at - middle), middle,
+                  t, at + 2, zero);
+}
+
+/* "c<n>_<which> = ...", of x's shape: numbers from 1 to 3, mostly from a product. */
+static void one_to_three(Gen *g, const GenValue *x, int which) {
+  int64_t k = x->shape[x->rank - 1], w[] = {k, k};
+  bool small = k * k <= GEN_ELEMENTS && gen_elements(x->rank, x->shape) * k <= GEN_WORK;
+  char wn[24];
+  if (small && gen_chance(g, 0.8)) {
+    gen_weight(g, 2, w, gen_fan(k), wn);
+    strbuf_printf(&g->body, "  c%d_%d = clip(%s @ %s, -1, 1) + 2\n", g->n, which, x->name, wn);
+  } else {
+    strbuf_printf(&g->body, "  c%d_%d = clip(%s, -1, 1) + 2\n", g->n, which, x->name);
+  }
+}
+
+/* There and back, by a value that is kept in between: what it loses there shows. */
+bool gen_make_there_and_back(Gen *g) {
+  static const char *const ways[][2] = {{"exp(%s)", "log(%s)"},
+                                        {"log(%s)", "exp(%s)"},
+                                        {"%s + 60", "%s - 60"},
+                                        {"sqrt(%s)", "pow(%s, 2)"},
+                                        {"1 - %s", "1 - %s"}};
+  GenValue *x = gen_pick(g, DT_F32, 2, 2, false);
+  if (!x) return false;
+  GenValue a = *x;
+  int64_t turned[] = {a.shape[1], a.shape[0]};
+  const char *const *way = ways[gen_range(g, 0, (int64_t)NPU_COUNTOF(ways) - 1)];
+  const char *there = strstr(way[0], "%s"), *back = strstr(way[1], "%s");
+  int n = g->n;
+  one_to_three(g, &a, 0);
+  strbuf_printf(&g->body, "  e%d = transpose(%.*sc%d_0%s, [1, 0])\n", n, (int)(there - way[0]),
+                way[0], n, there + 2);
+  char text[96];
+  snprintf(text, sizeof text, "%.*se%d%s - transpose(c%d_0, [1, 0])", (int)(back - way[1]), way[1],
+           n, back + 2, n);
+  return emit_zero(g, 2, turned, 0x1p-12, text);
+}
+
+/* The mean of a product of two values less the product of their means, written in two ways: a
+ * variance when they are one value. */
+bool gen_make_covariance(Gen *g) {
+  GenValue *x = gen_pick(g, DT_F32, 2, 4, false);
+  if (!x) return false;
+  GenValue a = *x;
+  static const char *const products[] = {"%s * %s", "%s * %s", "(%s * 0.5) * (%s * 2)",
+                                         "pow(%s, 2)"};
+  const char *op = products[gen_range(g, 0, 3)], *first = strstr(op, "%s"),
+             *second = strstr(first + 2, "%s");
+  int axis = (int)gen_range(g, 0, a.rank - 1), n = g->n, other = second && gen_chance(g, 0.5);
   int64_t shape[GEN_RANK];
   memcpy(shape, a.shape, sizeof shape);
   shape[axis] = 1;
-  static const char *const squares[] = {"%s * %s", "pow(%s, 2)", "(%s * 0.5) * (%s * 2)"};
-  const char *op = squares[gen_range(g, 0, 2)], *first = strstr(op, "%s"),
-             *second = strstr(first + 2, "%s");
-  int n = g->n;
-  strbuf_printf(&g->body, "  c%d = clip(%s, -1, 1) + 2\n", n, a.name);
-  strbuf_printf(&g->body, "  m%d = mean(c%d, axis = %d, keep = true)\n", n, n, axis);
-  strbuf_printf(&g->body, "  q%d = %.*sc%d", n, (int)(first - op), op, n);
+  for (int i = 0; i <= other; i++) {
+    one_to_three(g, &a, i);
+    strbuf_printf(&g->body, "  m%d_%d = mean(c%d_%d, axis = %d, keep = true)\n", n, i, n, i, axis);
+    strbuf_printf(&g->body, "  d%d_%d = c%d_%d - m%d_%d\n", n, i, n, i, n, i);
+  }
+  strbuf_printf(&g->body, "  q%d = %.*sc%d_0", n, (int)(first - op), op, n);
   if (second)
-    strbuf_printf(&g->body, "%.*sc%d%s\n", (int)(second - first - 2), first + 2, n, second + 2);
+    strbuf_printf(&g->body, "%.*sc%d_%d%s\n", (int)(second - first - 2), first + 2, n, other,
+                  second + 2);
   else
     strbuf_printf(&g->body, "%s\n", first + 2);
-  strbuf_printf(&g->body, "  d%d = c%d - m%d\n", n, n, n);
-  char text[128];
-  snprintf(
-      text, sizeof text,
-      "mean(q%d, axis = %d, keep = true) - m%d * m%d - mean(d%d * d%d, axis = %d, keep = true)", n,
-      axis, n, n, n, n, axis);
+  char text[160];
+  snprintf(text, sizeof text,
+           "mean(q%d, axis = %d, keep = true) - m%d_0 * m%d_%d - "
+           "mean(d%d_0 * d%d_%d, axis = %d, keep = true)",
+           n, axis, n, n, other, n, n, other, axis);
   return emit_zero(g, a.rank, shape, 0x1p-12, text);
 }
 
