@@ -74,6 +74,11 @@ static bool is_constant(const IrValue *v) {
   return v->def && ir_has_trait(v->def, IR_CONSTANT);
 }
 
+/* Made of constants alone, computed already or not. */
+static bool is_known(Facts *k, const IrValue *v) {
+  return fact(k, v)->depth == 0;
+}
+
 static bool is_float(const IrValue *v) {
   return dtype_is_float(v->type->dtype);
 }
@@ -88,27 +93,27 @@ static bool all_from_integers(Facts *k, const IrOp *op) {
   bool some = false;
   for (int i = 0; i < op->noperands; i++) {
     const IrValue *v = ir_operand(op, i);
-    if (is_constant(v)) continue;
+    if (is_known(k, v)) continue;
     if (is_float(v) && !fact(k, v)->from_integers) return false;
     some = true;
   }
   return some;
 }
 
-static bool has_weights(const IrOp *op) {
-  return is_product(op) && (is_constant(ir_operand(op, 0)) || is_constant(ir_operand(op, 1)));
+static bool has_weights(Facts *k, const IrOp *op) {
+  return is_product(op) && (is_known(k, ir_operand(op, 0)) || is_known(k, ir_operand(op, 1)));
 }
 
 /* Whether op's floats are more than its operands rearranged and computed with: sums of many
  * weights, rows of a table. */
-static bool draws_on_weights(const IrOp *op) {
-  return has_weights(op) || op->kind == IR_OP_EMBED ||
-         (op->kind == IR_OP_GATHER && is_constant(ir_operand(op, 0)));
+static bool draws_on_weights(Facts *k, const IrOp *op) {
+  return has_weights(k, op) || op->kind == IR_OP_EMBED ||
+         (op->kind == IR_OP_GATHER && is_known(k, ir_operand(op, 0)));
 }
 
 static void find_from_integers(Facts *k, const IrFunc *f) {
   for (const IrOp *op = f->body->first; op; op = op->next) {
-    bool integers = !draws_on_weights(op) && all_from_integers(k, op);
+    bool integers = !draws_on_weights(k, op) && all_from_integers(k, op);
     for (int i = 0; i < op->nresults; i++)
       fact(k, ir_result(op, i))->from_integers = integers && is_float(ir_result(op, i));
   }
@@ -119,7 +124,7 @@ static void find_to_integers(Facts *k, const IrFunc *f) {
     bool integers = makes_integers(op);
     for (int i = 0; i < op->nresults; i++)
       integers = integers || fact(k, ir_result(op, i))->to_integers;
-    for (int i = 0; i < op->noperands && integers && !has_weights(op); i++)
+    for (int i = 0; i < op->noperands && integers && !has_weights(k, op); i++)
       if (is_float(ir_operand(op, i))) fact(k, ir_operand(op, i))->to_integers = true;
   }
 }
@@ -468,6 +473,7 @@ Facts *facts_new(PassContext *pc, IrFunc *f) {
   Facts *k = ARENA_NEW(pc->scratch, Facts);
   k->arena = pc->scratch;
   for (const IrOp *op = f->body->first; op; op = op->next) fact(k, op)->own = true;
+  find_dominators(k, f);
   find_from_integers(k, f);
   find_to_integers(k, f);
   find_needs(k, f, true);

@@ -45,14 +45,14 @@ bool gen_make_integer_region(Gen *g) {
                   (int)(first - op), op, r, (int)(second - first - 2), first + 2, r, second + 2);
 }
 
-/* A product of the model's integers that becomes integers again. Scales are powers of two, so that
- * its sums are exact in any order. */
+/* A product of the model's integers that becomes integers again. Scales are small multiples of
+ * powers of two, so that its sums are exact in any order, and its factors are too wide for bf16. */
 bool gen_make_integer_layer(Gen *g) {
   GenValue *x = gen_pick(g, DT_S8, 2, 3, false);
   if (!x) return false;
   GenValue a = *x;
   int64_t k = a.shape[a.rank - 1], n = gen_dim(g), w[] = {n, k}, shape[GEN_RANK];
-  if (gen_elements(a.rank, a.shape) * n > GEN_WORK || n * k > GEN_ELEMENTS) return false;
+  if (gen_elements(a.rank, a.shape) * n > GEN_WORK || k > 256) return false;
   memcpy(shape, a.shape, sizeof shape);
   shape[a.rank - 1] = n;
   if (gen_elements(a.rank, shape) > GEN_ELEMENTS) return false;
@@ -62,7 +62,7 @@ bool gen_make_integer_layer(Gen *g) {
   const char *middle = middles[gen_range(g, 0, 3)], *at = strstr(middle, "%s");
   int t = g->n, zero = (int)gen_range(g, -20, 20);
   strbuf_printf(&g->body,
-                "  p%d = dequantize(%s, scale = 0.0625, zero_point = %d) @ "
+                "  p%d = dequantize(%s, scale = 0.1875, zero_point = %d) @ "
                 "dequantize(%s, scale = 0.0078125)'\n",
                 t, a.name, zero, wn);
   return gen_emit(g, DT_S8, a.rank, shape, 128, true,
