@@ -7,6 +7,8 @@
  * kernel or an operand's producer. */
 #include "passes/fuse_internal.h"
 
+#include "isa/isa.h"
+
 void images_identity(DimImage *images) {
   for (int d = 0; d < IR_MAX_DIMS; d++) {
     images[d] = (DimImage){0};
@@ -35,9 +37,42 @@ static int index_operands(const IrOp *kernel) {
   return n;
 }
 
+/* What a vector program reads to compute a scalar: operands, positions, finished reductions. */
+typedef struct {
+  const IrValue *seen[256];
+  int n, streams;
+} Reads;
+
+static void read_below(Reads *r, const IrValue *v) {
+  for (int i = 0; i < r->n; i++)
+    if (r->seen[i] == v) return;
+  if (r->n == (int)NPU_COUNTOF(r->seen)) {
+    r->streams = ISA_STREAMS;
+    return;
+  }
+  r->seen[r->n++] = v;
+  bool leaf = !v->def || v->def->kind == IR_OP_REDUCE || v->def->kind == IR_OP_INDEX;
+  r->streams += leaf;
+  for (int i = 0; !leaf && i < v->def->noperands; i++) read_below(r, ir_operand(v->def, i));
+}
+
+/* Of the widest vector program: one for each reduction, whose sum has its carry beside it, and one
+ * for the results. */
+static int most_streams(const IrOp *kernel) {
+  int most = 0;
+  for (const IrOp *op = kernel->region->first; op; op = op->next) {
+    if (op->kind != IR_OP_REDUCE && op->kind != IR_OP_YIELD) continue;
+    Reads r = {.streams = op->kind == IR_OP_REDUCE ? 2 : kernel->nresults};
+    for (int i = 0; i < op->noperands; i++) read_below(&r, ir_operand(op, i));
+    if (r.streams > most) most = r.streams;
+  }
+  return most;
+}
+
 static bool within_limits(const IrOp *kernel) {
   return kernel->noperands + kernel->nresults + index_operands(kernel) <= FUSE_MAX_IO &&
-         kernel_body_cost(kernel) <= FUSE_MAX_BODY && kernel_body_live(kernel) <= FUSE_MAX_LIVE;
+         most_streams(kernel) <= ISA_STREAMS && kernel_body_cost(kernel) <= FUSE_MAX_BODY &&
+         kernel_body_live(kernel) <= FUSE_MAX_LIVE;
 }
 
 IrOp *merge_kernels(const Merge *m) {
