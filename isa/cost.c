@@ -74,6 +74,7 @@ static void cost_dma(IsaInsnKind kind, const IsaDesc *d, const MachineDesc *m, I
   if (list) c->spm_bytes += 4.0 * (double)d->dma.size[0];
   c->runs = s.runs;
   c->dram_cycles = isa_dram_cycles(m, &s.dram);
+  c->activations = isa_dram_activations(m, &s.dram);
   c->cycles = fmax(1, s.pieces);
 }
 
@@ -184,6 +185,7 @@ static void cost_vx(const IsaDesc *d, const IsaVprog *vp, const MachineDesc *m, 
     double times = in_red ? red : 1, elements = in_vec ? width : 1;
     slots_add(&s, v, times);
     c->vpu_ops += rows * times * elements * lane_operations((IsaVopKind)v->op);
+    if (isa_vop_info((IsaVopKind)v->op)->unit == UNIT_SFU) c->sfu_ops += rows * times * elements;
     stream_bytes(d, v, times, elements, rows, c);
   }
   if (s.all > 0) per_row += slots_cycles(&s, m);
@@ -198,6 +200,7 @@ IsaCost isa_cost(const IsaInsn *in, const IsaDesc *d, const IsaVprog *vp, const 
   case ISA_cost_seq_spm: c.spm_bytes = 4; break;
   case ISA_cost_seq_dram:
     c.dram_read = (double)round_up(4, m->dram_burst);
+    c.activations = m->dram_channels > 0;
     c.latency = machine_dram_latency_cycles(m);
     break;
   case ISA_cost_dma:
@@ -214,14 +217,4 @@ IsaCost isa_cost(const IsaInsn *in, const IsaDesc *d, const IsaVprog *vp, const 
     break;
   }
   return c;
-}
-
-IsaEnergy isa_energy(const IsaCost *c, bool bf16, const MachineDesc *m) {
-  IsaEnergy e = {.mac = c->macs * (bf16 ? m->pj_mac_bf16 : m->pj_mac_s8),
-                 .vpu = c->vpu_ops * m->pj_vpu_op,
-                 .spm = c->spm_bytes * m->pj_spm_byte,
-                 .acc = c->acc_bytes * m->pj_acc_byte,
-                 .dram = (c->dram_read + c->dram_write) * m->pj_dram_byte};
-  e.total = e.mac + e.vpu + e.spm + e.acc + e.dram;
-  return e;
 }

@@ -270,9 +270,10 @@ typedef struct {
       dram_cycles; /* that the bytes keep the DRAM busy, in closed form, no other transfer about */
   double spm_bytes, acc_bytes; /* traffic, for energy */
   double
-      macs; /* multiply-accumulates of all mxu_cols columns; times plane n / mxu_cols are useful */
-  double vpu_ops; /* lane operations */
-  double latency; /* cycles after occupancy until gives fire (DMA: DRAM latency) */
+      macs; /* multiply-accumulates of all mxu_cols columns; the plane's n / mxu_cols are useful */
+  double vpu_ops, sfu_ops; /* lane operations; of which special functions */
+  double activations;      /* rows of DRAM opened, in closed form */
+  double latency;          /* cycles after occupancy until gives fire (DMA: DRAM latency) */
 } IsaCost;
 /* Runs of `bytes` bytes each, whole bursts, over n loops, innermost first; strides in bytes. With
  * `irregular` the outermost loop goes to any places among `reach` bytes. */
@@ -291,11 +292,31 @@ double isa_dram_cycles(const MachineDesc *m, const IsaDramRuns *r);
  * `written` bytes are writes among reads, `group` of them at a time. */
 double isa_dram_together(const MachineDesc *m, double cycles, double written, double group);
 IsaCost isa_cost(const IsaInsn *in, const IsaDesc *d, const IsaVprog *vp, const MachineDesc *m);
-/* Picojoules of a cost. */
+/* Where energy goes: X(member, name in reports). */
+#define ISA_ENERGIES(X)                                                                            \
+  X(mac, "MACs")                                                                                   \
+  X(vpu, "vector unit")                                                                            \
+  X(sfu, "special functions")                                                                      \
+  X(acc, "accumulators")                                                                           \
+  X(spm, "scratchpad")                                                                             \
+  X(dram, "DRAM transfers")                                                                        \
+  X(activate, "DRAM rows opened")                                                                  \
+  X(control, "instructions")                                                                       \
+  X(leakage, "leakage")                                                                            \
+  X(standby, "DRAM standby")
+/* Picojoules. */
 typedef struct {
-  double mac, vpu, spm, acc, dram, total;
+#define X(member, name) double member;
+  ISA_ENERGIES(X)
+#undef X
+  double total;
 } IsaEnergy;
+/* Of a cost; of fetching and issuing an instruction, and the descriptor it fetches; of time that
+ * passes on one core and its chip's DRAM. */
 IsaEnergy isa_energy(const IsaCost *c, bool bf16, const MachineDesc *m);
+IsaEnergy isa_energy_control(IsaInsnKind k, const MachineDesc *m);
+IsaEnergy isa_energy_time(double cycles, const MachineDesc *m);
+void isa_energy_add(IsaEnergy *sum, const IsaEnergy *e);
 
 /* ---- binary container ---- */
 

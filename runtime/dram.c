@@ -179,6 +179,7 @@ static void serve_writes(Dram *d, Channel *c) {
 }
 
 DramAnswer dram_request(Dram *d, double at, uint64_t addr, uint32_t bytes, bool write) {
+  uint64_t activations = d->activations;
   d->now = fmax(d->now, at);
   DramAnswer answer = {.accepted = d->now, .done = d->now};
   uint64_t block = addr / d->interleave, above = block / d->nchannels;
@@ -195,6 +196,7 @@ DramAnswer dram_request(Dram *d, double at, uint64_t addr, uint32_t bytes, bool 
     answer.done = serve(d, c, false, row, bank, bytes);
   }
   while (c->queued > d->queue_limit) d->now = fmax(d->now, pending_pop(c));
+  answer.opened = d->activations - activations;
   return answer;
 }
 

@@ -16,6 +16,7 @@ double dram_accepts(const Dram *d);
 typedef struct {
   double accepted; /* when the queue took it */
   double done;     /* when its bytes have moved; of a write, when it was accepted */
+  uint64_t opened; /* rows, by it or by the writes that it filled the buffer with */
 } DramAnswer;
 DramAnswer dram_request(Dram *d, double at, uint64_t addr, uint32_t bytes, bool write);
 /* Bytes from addr to the end of its interleave block. */

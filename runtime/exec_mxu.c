@@ -273,6 +273,7 @@ static bool mm_mul(NpurtModel *m, const IsaDesc *d, bool pop, bool acc) {
   if (v.mtotal == 0) return true;
   size_t es = dtype_size((DType)d->dtype);
   bool f32 = d->dtype == DT_BF16;
+  profile_useful(m, (double)v.mtotal * (double)v.ktotal * p->n, f32);
   bool one_run = v.k[0] * v.k[1] == 1 && (v.k[2] == 1 || v.kstride[2] == (int64_t)es);
   Mul u = {.m = m, .v = &v, .p = p, .es = es, .f32 = f32, .acc = acc, .contiguous = one_run};
   plane_pack(m, p, f32);

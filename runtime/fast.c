@@ -32,7 +32,7 @@ static bool run_one(NpurtModel *m) {
   if (!rt_desc_check(m, in, d) || !take_now(m, in) || !fifo_now(m, in)) return false;
   if (!d && !rt_step(m, 0)) return false; /* work is counted where it is known */
   IsaEngine e = isa_insn_info(in->kind)->engine;
-  profile_count(m, m->pc, e);
+  profile_count(m, m->pc);
   if (e != ENGINE_SEQ || in->kind == INSN_LDS || in->kind == INSN_LDD) {
     const IsaVprog *vp = in->kind == INSN_VX ? &m->img.vprogs[in->vp] : NULL;
     IsaCost c = isa_cost(in, d, vp, &m->img.machine);

@@ -44,30 +44,38 @@ void npurt_reset(NpurtModel *m); /* DRAM as loaded: states back to their start *
 bool npurt_run(NpurtModel *m, DiagEngine *diag);
 
 /* Figures of the runs since load or npurt_clear_profile (timed and check modes; fast counts
- * instructions and work). */
+ * instructions, work and its energy). An engine's or op's energy is that of its instructions and of
+ * the time it worked: a stretch of time belongs in equal parts to the engines that work in it, or
+ * to the sequencer when none does. So engines and ops both sum to energy.total. */
 typedef struct {
   uint64_t runs, instructions;
   double cycles, seconds; /* simulated */
   struct {
     double busy, stall_take, stall_queue, idle; /* cycles; they sum to all */
+    double energy;                              /* pJ */
     uint64_t instructions;
   } engine[ENGINE_COUNT];
-  double dram_read, dram_write;       /* bytes on the bus */
-  double macs_s8, macs_bf16, vpu_ops; /* multiply-accumulates (of all columns), lane operations */
-  double macs;                        /* multiply-accumulates of the model, see isa/README.md */
-  IsaEnergy energy;                   /* pJ, without leakage */
-  double energy_static;               /* pJ of leakage */
+  double dram_read, dram_write;  /* bytes on the bus */
+  double dram_rows;              /* opened: by address in timed mode, in closed form in fast */
+  double spm_bytes, acc_bytes;   /* read and written */
+  double macs_s8, macs_bf16;     /* multiply-accumulates of all columns of the array */
+  double useful_s8, useful_bf16; /* of them those of columns that the plane has */
+  double vpu_ops, sfu_ops;       /* lane operations; of which special functions */
+  double macs;                   /* multiply-accumulates of the model, see isa/README.md */
+  IsaEnergy energy;
   double bound_compute, bound_dram, bound; /* roofline, cycles for these runs */
   double bound_bytes;                      /* that must cross the DRAM bus */
 } NpurtProfile;
 const NpurtProfile *npurt_profile(const NpurtModel *m); /* m's own, kept up to date */
 void npurt_clear_profile(NpurtModel *m);
 /* What the instructions of one source op cost; place as in the model file. macs: its
- * multiply-accumulates of elements that exist, whatever unit does them. */
+ * multiply-accumulates of elements that exist, whatever unit does them; array_macs: those of all
+ * columns of the array, useful_macs of columns that the planes have. */
 typedef struct {
   const char *op, *file;
   uint32_t line, col;
-  double cycles, macs, dram_bytes, energy; /* energy: pJ */
+  double cycles, macs, array_macs, useful_macs, dram_bytes, spm_bytes, acc_bytes;
+  double energy; /* pJ */
   uint64_t instructions;
 } NpurtOpProfile;
 /* In program order; *out is m's own, kept up to date. Returns how many. */

@@ -13,6 +13,10 @@ typedef struct {
   UT_hash_handle hh;
 } Known;
 
+static IsaEngine engine_of(const NpurtModel *m, uint32_t pc) {
+  return isa_insn_info(m->insns[pc].kind)->engine;
+}
+
 /* One row per distinct (op, place), in program order; op_of maps instructions to rows. */
 void profile_init(NpurtModel *m) {
   const IsaImage *img = &m->img;
@@ -45,32 +49,54 @@ void profile_init(NpurtModel *m) {
   mem_free(row);
 }
 
-void profile_count(NpurtModel *m, uint32_t pc, IsaEngine e) {
+/* What the instruction at pc took, in all accounts. */
+static void spend(NpurtModel *m, uint32_t pc, IsaEngine by, IsaEnergy e) {
+  isa_energy_add(&m->profile.energy, &e);
+  m->profile.engine[by].energy += e.total;
+  m->ops[m->op_of[pc]].energy += e.total;
+}
+
+void profile_count(NpurtModel *m, uint32_t pc) {
   m->profile.instructions++;
-  m->profile.engine[e].instructions++;
+  m->profile.engine[engine_of(m, pc)].instructions++;
   m->ops[m->op_of[pc]].instructions++;
+  spend(m, pc, engine_of(m, pc), isa_energy_control(m->insns[pc].kind, &m->img.machine));
 }
 
 void profile_work(NpurtModel *m, uint32_t pc, const IsaCost *c, const IsaDesc *d) {
   NpurtProfile *p = &m->profile;
   NpurtOpProfile *op = &m->ops[m->op_of[pc]];
   bool bf16 = d && d->kind == DESC_ROWS && d->dtype == DT_BF16;
-  IsaEnergy e = isa_energy(c, bf16, &m->img.machine);
   p->dram_read += c->dram_read;
   p->dram_write += c->dram_write;
+  p->dram_rows += c->activations;
+  p->spm_bytes += c->spm_bytes;
+  p->acc_bytes += c->acc_bytes;
   if (bf16)
     p->macs_bf16 += c->macs;
   else
     p->macs_s8 += c->macs;
   p->vpu_ops += c->vpu_ops;
-  p->energy.mac += e.mac;
-  p->energy.vpu += e.vpu;
-  p->energy.spm += e.spm;
-  p->energy.acc += e.acc;
-  p->energy.dram += e.dram;
-  p->energy.total += e.total;
+  p->sfu_ops += c->sfu_ops;
+  op->array_macs += c->macs;
   op->dram_bytes += c->dram_read + c->dram_write;
-  op->energy += e.total;
+  op->spm_bytes += c->spm_bytes;
+  op->acc_bytes += c->acc_bytes;
+  spend(m, pc, engine_of(m, pc), isa_energy(c, bf16, &m->img.machine));
+}
+
+void profile_rows_opened(NpurtModel *m, uint32_t pc, uint64_t rows) {
+  if (rows) profile_work(m, pc, &(IsaCost){.activations = (double)rows}, NULL);
+}
+
+void profile_useful(NpurtModel *m, double macs, bool bf16) {
+  *(bf16 ? &m->profile.useful_bf16 : &m->profile.useful_s8) += macs;
+  m->ops[m->op_of[m->pc]].useful_macs += macs;
+}
+
+void profile_time(NpurtModel *m, uint32_t pc, IsaEngine by, double cycles) {
+  m->ops[m->op_of[pc]].cycles += cycles;
+  spend(m, pc, by, isa_energy_time(cycles, &m->img.machine));
 }
 
 /* Bounds of `runs` runs of the model by what it asks for at least, whatever the tiling. */
@@ -81,7 +107,6 @@ void profile_finish_run(NpurtModel *m, double cycles) {
   p->runs++;
   p->cycles += cycles;
   p->seconds = p->cycles / (mc->clock_ghz * 1e9);
-  p->energy_static = p->cycles * mc->pj_static_cycle;
   p->macs += m->img.ideal_macs_s8 + m->img.ideal_macs_bf16;
   p->bound_bytes += m->img.ideal_dram_bytes;
   for (size_t i = 0; i < m->nops; i++) m->ops[i].macs += m->op_macs[i];
@@ -98,8 +123,8 @@ void npurt_clear_profile(NpurtModel *m) {
   memset(&m->profile, 0, sizeof m->profile);
   m->ntrace = 0;
   for (size_t i = 0; i < m->nops; i++) {
-    m->ops[i].cycles = m->ops[i].macs = m->ops[i].dram_bytes = m->ops[i].energy = 0;
-    m->ops[i].instructions = 0;
+    const NpurtOpProfile *o = &m->ops[i];
+    m->ops[i] = (NpurtOpProfile){.op = o->op, .file = o->file, .line = o->line, .col = o->col};
   }
 }
 

@@ -71,27 +71,45 @@ static void report_totals(const NpurtModel *m, StrBuf *b) {
 static void report_engines(const NpurtModel *m, StrBuf *b) {
   const NpurtProfile *p = &m->profile;
   strbuf_puts(b, "\nengine  instructions    busy cycles   busy %   wait sem %   wait queue/plane % "
-                 "  idle %\n");
-  for (int e = 0; e < ENGINE_NET; e++)
+                 "  idle %         energy\n");
+  for (int e = 0; e < ENGINE_NET; e++) {
     strbuf_printf(
-        b, "%-6s %13llu %14.0f %8.1f %12.1f %20.1f %8.1f\n", isa_engine_name((IsaEngine)e),
+        b, "%-6s %13llu %14.0f %8.1f %12.1f %20.1f %8.1f  ", isa_engine_name((IsaEngine)e),
         (unsigned long long)p->engine[e].instructions, whole(p->engine[e].busy),
         percent(p->engine[e].busy, p->cycles), percent(p->engine[e].stall_take, p->cycles),
         percent(p->engine[e].stall_queue, p->cycles), percent(p->engine[e].idle, p->cycles));
+    put_energy(b, p->engine[e].energy);
+    strbuf_puts(b, "\n");
+  }
+}
+
+/* What the array did, and the part of it in columns that the planes have. */
+static void put_useful(StrBuf *b, double macs, double useful) {
+  put_scaled(b, macs, "");
+  strbuf_puts(b, ", useful");
+  put_scaled(b, useful, "");
+  if (macs > 0) strbuf_printf(b, " (%.1f %%)", percent(useful, macs));
 }
 
 static void report_work(const NpurtModel *m, StrBuf *b) {
   const NpurtProfile *p = &m->profile;
-  strbuf_puts(b, "\nDRAM read      ");
-  put_scaled(b, p->dram_read, "B");
-  strbuf_puts(b, "\nDRAM written   ");
-  put_scaled(b, p->dram_write, "B");
-  strbuf_puts(b, "\narray s8 MACs  ");
-  put_scaled(b, p->macs_s8, "");
-  strbuf_puts(b, "\narray bf16 MACs");
-  put_scaled(b, p->macs_bf16, "");
-  strbuf_puts(b, "\nvector lane ops");
-  put_scaled(b, p->vpu_ops, "");
+  const struct {
+    const char *name, *unit;
+    double amount;
+  } moved[] = {{"DRAM read", "B", p->dram_read},       {"DRAM written", "B", p->dram_write},
+               {"DRAM rows opened", "", p->dram_rows}, {"scratchpad", "B", p->spm_bytes},
+               {"accumulators", "B", p->acc_bytes},    {"vector lane ops", "", p->vpu_ops},
+               {"  special", "", p->sfu_ops}};
+  strbuf_puts(b, "\n");
+  for (size_t i = 0; i < NPU_COUNTOF(moved); i++) {
+    strbuf_printf(b, "%-16s", moved[i].name);
+    put_scaled(b, moved[i].amount, moved[i].unit);
+    strbuf_puts(b, "\n");
+  }
+  strbuf_puts(b, "array s8 MACs   ");
+  put_useful(b, p->macs_s8, p->useful_s8);
+  strbuf_puts(b, "\narray bf16 MACs ");
+  put_useful(b, p->macs_bf16, p->useful_bf16);
   strbuf_puts(b, "\n");
 }
 
@@ -115,28 +133,36 @@ static void report_roofline(const NpurtModel *m, StrBuf *b) {
 }
 
 static void report_energy(const NpurtModel *m, StrBuf *b) {
-  const NpurtProfile *p = &m->profile;
-  double total = p->energy.total + p->energy_static;
+  const IsaEnergy *e = &m->profile.energy;
   const struct {
     const char *name;
     double pj;
-  } part[] = {{"MACs", p->energy.mac},         {"vector unit", p->energy.vpu},
-              {"accumulators", p->energy.acc}, {"scratchpad", p->energy.spm},
-              {"DRAM", p->energy.dram},        {"leakage", p->energy_static}};
-  strbuf_puts(b, "\nenergy         ");
-  put_energy(b, total);
+  } part[] = {
+#define X(member, name) {name, e->member},
+      ISA_ENERGIES(X)
+#undef X
+  };
+  strbuf_puts(b, "\nenergy             ");
+  put_energy(b, e->total);
   strbuf_puts(b, "\n");
   for (size_t i = 0; i < NPU_COUNTOF(part); i++) {
-    strbuf_printf(b, "  %-13s", part[i].name);
+    strbuf_printf(b, "  %-17s", part[i].name);
     put_energy(b, part[i].pj);
-    strbuf_printf(b, "  %5.1f %%\n", percent(part[i].pj, total));
+    strbuf_printf(b, "  %5.1f %%\n", percent(part[i].pj, e->total));
   }
+}
+
+/* A cell of the ops' table: a prefix or a unit takes the place of a blank. */
+static void put_cell(StrBuf *b, double v, const char *unit) {
+  put_scaled(b, v, unit);
+  strbuf_puts(b, v >= 1000 ? "  " : "   ");
 }
 
 static void report_ops(const NpurtModel *m, StrBuf *b) {
   double cycles = m->profile.cycles;
-  strbuf_printf(b, "\n%-29s %-22s %14s %6s  %10s  %11s  %13s\n", "source op", "place", "cycles",
-                "%", "MACs", "DRAM bytes", "energy");
+  strbuf_printf(b, "\n%-29s %-22s %14s %6s  %10s  %10s  %11s  %11s  %11s  %13s\n", "source op",
+                "place", "cycles", "%", "MACs", "array MACs", "DRAM bytes", "SPM bytes",
+                "ACC bytes", "energy");
   for (size_t i = 0; i < m->nops; i++) {
     const NpurtOpProfile *o = &m->ops[i];
     if (!o->instructions && o->cycles <= 0) continue;
@@ -145,10 +171,11 @@ static void report_ops(const NpurtModel *m, StrBuf *b) {
     if (o->line) snprintf(place, sizeof place, "%.40s:%u", slash ? slash + 1 : o->file, o->line);
     strbuf_printf(b, "%-29.29s %-22.22s %14.0f %6.1f  ", o->op[0] ? o->op : "(program)", place,
                   whole(o->cycles), percent(o->cycles, cycles));
-    put_scaled(b, o->macs, "");
-    strbuf_puts(b, o->macs >= 1000 ? "  " : "   ");
-    put_scaled(b, o->dram_bytes, "B");
-    strbuf_puts(b, o->dram_bytes >= 1000 ? "  " : "   ");
+    put_cell(b, o->macs, "");
+    put_cell(b, o->array_macs, "");
+    put_cell(b, o->dram_bytes, "B");
+    put_cell(b, o->spm_bytes, "B");
+    put_cell(b, o->acc_bytes, "B");
     put_energy(b, o->energy);
     strbuf_puts(b, "\n");
   }
@@ -166,6 +193,6 @@ void npurt_report(const NpurtModel *m, StrBuf *out) {
 void npurt_summary(const NpurtModel *m, StrBuf *out) {
   const NpurtProfile *p = &m->profile;
   strbuf_printf(out, "%.0f cycles, %.3f us, %.3f uJ in %llu run%s\n", whole(p->cycles),
-                seconds(m, p->cycles) * 1e6, (p->energy.total + p->energy_static) * 1e-6,
-                (unsigned long long)p->runs, p->runs == 1 ? "" : "s");
+                seconds(m, p->cycles) * 1e6, p->energy.total * 1e-6, (unsigned long long)p->runs,
+                p->runs == 1 ? "" : "s");
 }

@@ -235,8 +235,14 @@ bool run_fast(NpurtModel *m);
 bool run_timed(NpurtModel *m);
 
 /* profile.c */
-void profile_count(NpurtModel *m, uint32_t pc, IsaEngine e);
+void profile_count(NpurtModel *m, uint32_t pc);
 void profile_work(NpurtModel *m, uint32_t pc, const IsaCost *c, const IsaDesc *d);
+/* The timed mode counts them as they are opened, not by isa_cost. */
+void profile_rows_opened(NpurtModel *m, uint32_t pc, uint64_t rows);
+/* Multiply-accumulates of the instruction being executed in columns that its plane has. */
+void profile_useful(NpurtModel *m, double macs, bool bf16);
+/* A part of the run's time that belongs to an engine and to the op of the instruction at pc. */
+void profile_time(NpurtModel *m, uint32_t pc, IsaEngine by, double cycles);
 void profile_finish_run(NpurtModel *m, double cycles);
 void profile_init(NpurtModel *m);
 void trace_add(NpurtModel *m, uint32_t pc, IsaEngine e, bool wait, double start, double end);

@@ -45,11 +45,11 @@ static void attribute(Sim *s, double dt) {
   for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) running += s->eng[e].state == E_BUSY;
   if (!running) {
     uint32_t pc = s->seq == S_RUN ? s->seq_pc : s->m->pc;
-    s->m->ops[s->m->op_of[pc]].cycles += dt;
+    profile_time(s->m, pc, ENGINE_SEQ, dt);
     return;
   }
   for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++)
-    if (s->eng[e].state == E_BUSY) s->m->ops[s->m->op_of[s->eng[e].pc]].cycles += dt / running;
+    if (s->eng[e].state == E_BUSY) profile_time(s->m, s->eng[e].pc, (IsaEngine)e, dt / running);
 }
 
 /* ---- semaphores ---- */
@@ -172,7 +172,7 @@ static bool seq_execute(Sim *s, const IsaInsn *in) {
   NpurtModel *m = s->m;
   m->next_pc = m->pc + 1;
   if (!rt_step(m, 0) || !rt_execute(m, in, NULL)) return seq_trap(s);
-  profile_count(m, m->pc, ENGINE_SEQ);
+  profile_count(m, m->pc);
   s->seq_pc = m->pc;
   m->pc = m->next_pc;
   return true;
@@ -206,8 +206,10 @@ static bool seq_issue(Sim *s, const IsaInsn *in, IsaEngine e) {
   n->cost = isa_cost(in, d, in->kind == INSN_VX ? &m->img.vprogs[in->vp] : NULL, &m->img.machine);
   n->visible = s->now + 1;
   if (m->check) n->issue = check_issue(m->check);
-  profile_work(m, m->pc, &n->cost, d);
-  profile_count(m, m->pc, e);
+  IsaCost work = n->cost;
+  if (s->dram) work.activations = 0;
+  profile_work(m, m->pc, &work, d);
+  profile_count(m, m->pc);
   seq_busy(s, 1);
   s->seq_pc = m->pc++;
   return true;
@@ -216,7 +218,11 @@ static bool seq_issue(Sim *s, const IsaInsn *in, IsaEngine e) {
 /* The program ends when its last bytes are written, those in the DRAM's write buffers too. */
 static bool drained(Sim *s, const IsaInsn *in) {
   if (in->kind != INSN_HALT || !s->dram) return true;
-  if (s->drained == 0) s->drained = dram_drain(s->dram, s->now);
+  if (s->drained == 0) {
+    uint64_t opened = dram_activations(s->dram);
+    s->drained = dram_drain(s->dram, s->now);
+    profile_rows_opened(s->m, s->m->pc, dram_activations(s->dram) - opened);
+  }
   return s->drained <= s->now + timed_epsilon;
 }
 

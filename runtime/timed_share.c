@@ -71,6 +71,7 @@ static double make_requests(Sim *s, double until) {
     uint64_t addr;
     uint32_t bytes = dma_walk_next(&g->walk, s->dram, &addr);
     DramAnswer a = dram_request(s->dram, at, addr, bytes, e == ENGINE_ST);
+    profile_rows_opened(s->m, g->pc, a.opened);
     g->data = fmax(g->data, a.done);
     s->served = e;
     if (g->walk.left == 0) g->request += g->pace;

@@ -77,7 +77,7 @@ static void summarize(const Job *j, const uint8_t *says) {
   for (int64_t i = 0; i < j->rows; i++) right += says[i] == label(j, i);
   const NpurtProfile *p = npurt_profile(j->model);
   double images = (double)p->runs * (double)j->batch;
-  double picojoules = p->energy.total + p->energy_static;
+  double picojoules = p->energy.total;
   printf("%lld of %lld right (%.2f %%)\n", (long long)right, (long long)j->rows,
          100 * (double)right / (double)j->rows);
   printf("%.0f cycles, %.2f us and %.3f uJ per image\n", p->cycles / images,

@@ -184,6 +184,7 @@ static void test_vector(void **state) {
            "st s1, v0; endv");
   near(c.cycles, 8 + 6 * 5);
   near(c.vpu_ops, 6 * 600 + 6); /* rsum.f counts two */
+  near(c.sfu_ops, 6);
   /* reduction loops 3 x 2: 3 operations six times and one outside: 19 slots, 5 cycles */
   d.vec.count[VLOOP_R0] = 3;
   d.vec.count[VLOOP_R1] = 2;
@@ -250,8 +251,12 @@ static void test_dram_of_transfer(void **state) {
   IsaInsn in = {.kind = INSN_LD0};
   IsaCost c = isa_cost(&in, &d, NULL, machine_default());
   near(c.runs, 100);
+  near(c.activations, 100);
   near(c.dram_cycles, 25 * 10 / (1 - 0.085));
   near(isa_cost(&in, &d, NULL, plain_machine()).dram_cycles, 200);
+  near(isa_cost(&in, &d, NULL, plain_machine()).activations, 0);
+  in.kind = INSN_LDD;
+  near(isa_cost(&in, NULL, NULL, machine_default()).activations, 1);
 }
 
 static void test_energy(void **state) {
@@ -263,11 +268,40 @@ static void test_energy(void **state) {
   m.pj_spm_byte = 7;
   m.pj_acc_byte = 11;
   m.pj_dram_byte = 13;
-  IsaCost c = {
-      .dram_read = 1, .dram_write = 2, .spm_bytes = 4, .acc_bytes = 8, .macs = 16, .vpu_ops = 32};
+  m.pj_sfu_op = 17;
+  m.pj_dram_activate = 19;
+  m.pj_instruction = 23;
+  m.pj_descriptor = 29;
+  m.pj_static_cycle = 31;
+  m.pj_dram_static_cycle = 37;
+  IsaCost c = {.dram_read = 1,
+               .dram_write = 2,
+               .spm_bytes = 4,
+               .acc_bytes = 8,
+               .macs = 16,
+               .vpu_ops = 32,
+               .sfu_ops = 3,
+               .activations = 2};
   IsaEnergy e = isa_energy(&c, false, &m);
-  near(e.total, 16 * 2 + 32 * 5 + 4 * 7 + 8 * 11 + 3 * 13);
+  near(e.total, 16 * 2 + 32 * 5 + 4 * 7 + 8 * 11 + 3 * 13 + 3 * 17 + 2 * 19);
+  near(e.sfu, 51);
+  near(e.activate, 38);
   near(isa_energy(&c, true, &m).mac, 48);
+  near(isa_energy_control(INSN_HALT, &m).total, 23);
+  near(isa_energy_control(INSN_DLOAD, &m).control, 52);
+  IsaEnergy t = isa_energy_time(2, &m);
+  near(t.leakage, 62);
+  near(t.standby, 74);
+  near(t.total, 136);
+  isa_energy_add(&e, &t);
+  near(e.total, 32 + 160 + 28 + 88 + 39 + 51 + 38 + 136);
+  near(e.leakage, 62);
+  near(e.mac, 32);
+  /* Without the refinements an operation costs what its bytes and multiplications do. */
+  machine_idealize(&m);
+  near(isa_energy(&c, false, &m).total, 16 * 2 + 32 * 5 + 4 * 7 + 8 * 11 + 3 * 13);
+  near(isa_energy_control(INSN_DLOAD, &m).total, 0);
+  near(isa_energy_time(2, &m).total, 62);
 }
 
 static void test_roofline(void **state) {
