@@ -104,4 +104,13 @@ if [ "$(awk '/MemTotal/ { print int($2 / 1048576) }' /proc/meminfo)" -lt 31 ]; t
   bad "weight.mdl:2:10: error: there is no memory" npucc weight.mdl -o y.npy
 fi
 absent y.npy
+
+# ---- imports: 64 files deep is as deep as they go
+echo 'fn deepest(x) { return relu(x) }' >i64.mdl
+for i in {1..63}; do echo "import \"i$((i + 1)).mdl\"" >i$i.mdl; done
+printf 'import "i1.mdl"\nmodel m(x: f32[2]) -> (y: f32[2]) { return deepest(x) }\n' >imports.mdl
+ok npucc imports.mdl -o i.bin
+echo 'import "imports.mdl"' >further.mdl
+bad "imports are nested more than 64 deep [E-limit]" npucc further.mdl -o i.bin
+
 exit $failed

@@ -39,6 +39,17 @@ static void arena_blocks_are_zero_aligned_and_apart(void **state) {
   arena_free(a);
 }
 
+/* Rounded up to the alignment they would be 0. */
+static void arena_refuses_what_wraps(void **state) {
+  (void)state;
+  Arena *a = arena_new();
+  assert_null(arena_try_alloc(a, SIZE_MAX));
+  assert_null(arena_try_alloc(a, SIZE_MAX - 14));
+  assert_null(arena_try_alloc(a, SIZE_MAX / 2 + 1));
+  assert_int_equal(arena_bytes(a), 0);
+  arena_free(a);
+}
+
 static void interned_strings_are_one_pointer(void **state) {
   (void)state;
   StrTable *t = str_table_new();
@@ -471,6 +482,7 @@ static void names_round_trip(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(arena_blocks_are_zero_aligned_and_apart),
+      cmocka_unit_test(arena_refuses_what_wraps),
       cmocka_unit_test(interned_strings_are_one_pointer),
       cmocka_unit_test(quoting_escapes),
       cmocka_unit_test(floats_print_shortest_and_exact),
