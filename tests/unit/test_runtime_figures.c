@@ -121,6 +121,20 @@ static void whole_report(void **state) {
   run_free(&r);
 }
 
+/* Fast runs take no cycles to have shares of. */
+static void report_without_time(void **state) {
+  (void)state;
+  Run r = load_text(waits, NPURT_FAST);
+  StrBuf b = {0};
+  run_ok(&r);
+  npurt_report(r.m, &b);
+  assert_non_null(strstr(b.data, "runs          1\n"));
+  assert_null(strstr(b.data, "engine"));
+  assert_null(strstr(b.data, "bound"));
+  strbuf_free(&b);
+  run_free(&r);
+}
+
 static void runs_add_up(void **state) {
   (void)state;
   Run r = load_text(waits, NPURT_TIMED);
@@ -435,6 +449,6 @@ int main(void) {
       cmocka_unit_test(mixed_types),          cmocka_unit_test(plane_waits),
       cmocka_unit_test(energy_of_parameters), cmocka_unit_test(rows_opened),
       cmocka_unit_test(energy_sums),          cmocka_unit_test(halves_round_up),
-      cmocka_unit_test(spans_of_trace)};
+      cmocka_unit_test(report_without_time),  cmocka_unit_test(spans_of_trace)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
