@@ -140,7 +140,7 @@ static bool find_deflated(TensorFile *f, unzFile zip, const unz_file_info64 *inf
                           TensorSource *s) {
   size_t size = info->uncompressed_size, packed = info->compressed_size;
   /* No honest member inflates to more than the format's greatest ratio. */
-  if (packed > f->size || size > SIZE_MAX / 2 || size > (packed + 1) * DEFLATE_MAX_RATIO)
+  if (packed > f->size || size > (packed + 1) * DEFLATE_MAX_RATIO)
     return tensor_file_error(f, "member '%s' claims %zu bytes, more than the archive can hold",
                              name, size);
   unz64_file_pos at;
