@@ -34,6 +34,8 @@ says() { # says TEXT COMMAND...
 }
 quiet npucc product.mdl --calibrate good.npy -o x.bin
 quiet npucc product.mdl --calibrate random -o x.bin
+printf 'model same(x: f32[1, 4]) -> (y: f32[1, 4]) { return relu(x) }\n' >same.mdl
+quiet npucc same.mdl --calibrate good.npy -o x.bin # nothing to round: no difference
 says "all 80 values of input 'x' are zero" npucc product.mdl --calibrate zero.npy -o x.bin
 says "of 80 values of input 'x' in the calibration data 80 are NaN and 0 infinite" npucc product.mdl --calibrate nan.npy -o x.bin
 says "0 are NaN and 80 infinite" npucc product.mdl --calibrate infinite.npy -o x.bin
