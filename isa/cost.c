@@ -3,7 +3,23 @@
 #include <math.h>
 #include <string.h>
 
-enum { VX_START_CYCLES = 8 };
+/* ---- scratchpad ---- */
+
+/* Cycles in which the banks give `n` runs of `bytes` bytes whose starts lie `stride` bytes apart.
+ * Neighbouring words are in neighbouring banks. */
+static double bank_cycles(const MachineDesc *m, double n, double bytes, double stride) {
+  double word = (double)m->spm_word, banks = floor((double)m->spm_bytes_per_cycle / word);
+  double words = ceil(bytes / word), apart = fabs(stride);
+  if (apart < word) return fmax(1, ceil(n * apart / word / banks)); /* several in a word */
+  bool whole = fmod(apart, word) == 0;
+  double each = whole ? fmax(words, isa_common_divisor(banks, apart / word)) : words;
+  return fmax(1, ceil(n * each / banks));
+}
+
+/* Bytes of words that `n` single elements take which lie `stride` bytes apart. */
+static double element_bytes(const MachineDesc *m, double n, double size, double stride) {
+  return n * fmax(size, fmin(fabs(stride), (double)m->spm_word));
+}
 
 /* ---- DMA ---- */
 
@@ -75,7 +91,8 @@ static void cost_dma(IsaInsnKind kind, const IsaDesc *d, const MachineDesc *m, I
   c->runs = s.runs;
   c->dram_cycles = isa_dram_cycles(m, &s.dram);
   c->activations = isa_dram_activations(m, &s.dram);
-  c->cycles = fmax(1, s.pieces);
+  c->setup = (double)m->dma_setup;
+  c->cycles = c->setup + fmax(1, s.pieces);
 }
 
 /* ---- matrix unit ---- */
@@ -84,10 +101,24 @@ static double product3(const uint32_t *v) {
   return (double)v[0] * (double)v[1] * (double)v[2];
 }
 
+/* The array takes mxu_load_rate rows of a plane a cycle; of a transposed one, which lies column by
+ * column, as many columns at a time. */
 static void cost_mm_load(const IsaDesc *d, const MachineDesc *m, IsaCost *c) {
-  double k = product3(d->plane.k);
-  c->cycles = fmax(1, ceil(k / (double)m->mxu_load_rate));
-  c->spm_bytes = k * (double)d->plane.n * (double)dtype_size((DType)d->dtype);
+  double k = product3(d->plane.k), n = (double)d->plane.n, rate = (double)m->mxu_load_rate,
+         el = (double)dtype_size((DType)d->dtype), inner = 0;
+  for (unsigned i = 3; i-- > 0 && inner == 0;)
+    if (d->plane.k[i] > 1) inner = d->plane.kstride[i];
+  double across = d->plane.nstride, banks = 1;
+  c->spm_bytes = k * n * el;
+  if (across == el || n == 1) {
+    banks = bank_cycles(m, fmin(rate, k), n * el, inner);
+  } else if (inner == el || k == 1) {
+    banks = bank_cycles(m, fmin(rate, n), k * el, across);
+  } else {
+    banks = bank_cycles(m, fmin(rate, k) * n, el, across);
+    c->spm_bytes = element_bytes(m, k * n, el, across);
+  }
+  c->cycles = fmax(1, ceil(k / rate) * banks);
 }
 
 /* Contiguous pieces of the K elements of one row. */
@@ -110,90 +141,129 @@ static void cost_mm_mul(IsaInsnKind kind, const IsaDesc *d, const MachineDesc *m
   }
   c->cycles = fmax(1, rows * k_runs(d) * (bf16 ? (double)m->mxu_bf16_slowdown : 1));
   c->spm_bytes = rows * k * (double)dtype_size((DType)d->dtype);
-  c->acc_bytes = rows * (double)m->mxu_cols * 4 * (acc ? 2 : 1);
+  c->acc_rows = rows * (acc ? 2 : 1);
+  c->acc_bytes = c->acc_rows * (double)m->mxu_cols * 4;
+  c->latency = (double)m->mxu_latency;
   c->macs = rows * k * (double)m->mxu_cols;
 }
 
 /* ---- vector unit ---- */
 
-/* Slots one chunk of a pass (or one group of row operations) needs. */
-typedef struct {
-  double all, loads, stores, sfu;
-} Slots;
+int64_t isa_vop_sfu_passes(IsaVopKind k, const MachineDesc *m) {
+  switch (isa_vop_info(k)->unit) {
+  case UNIT_SFU: return 1;
+  case UNIT_DIV: return m->vpu_div_passes;
+  case UNIT_EXP: return m->vpu_exp_passes;
+  case UNIT_SIN: return m->vpu_sin_passes;
+  case UNIT_ALU:
+  case UNIT_LOAD:
+  case UNIT_STORE:
+  case UNIT_RED:
+  case UNIT_SUM:
+  case UNIT_CTL: break;
+  }
+  return 0;
+}
 
-static void slots_add(Slots *s, const IsaVop *v, double times) {
-  s->all += times;
-  switch (isa_vop_info((IsaVopKind)v->op)->unit) {
-  case UNIT_LOAD: s->loads += times; break;
-  case UNIT_STORE: s->stores += times; break;
-  case UNIT_SFU: s->sfu += times; break;
-  default: break;
+/* What one `vx` is made of while its program is gone through. */
+typedef struct {
+  const IsaDesc *d;
+  const MachineDesc *m;
+  IsaCost *c;
+  double rows, red,
+      width; /* rows; iterations of the reduction loops; elements of the vector loop */
+  bool in_vec, in_red;
+  bool reduces; /* the pass has row reductions */
+  double all, loads, stores,
+      sfu; /* slots of one chunk of a pass, or of a group of row operations */
+} Vx;
+
+/* Bytes and slots of `ld` and `st`. A stream that stands still along the vector loop moves one
+ * element; an element each of other places takes a bank's word, or an accumulator row. */
+static double stream_slots(Vx *x, const IsaVop *v, double times) {
+  if (v->stream >= ISA_STREAMS) return 1;
+  double size = (double)dtype_size((DType)x->d->vec.stream[v->stream].dtype),
+         stride = (double)x->d->vec.stream[v->stream].stride[VLOOP_V],
+         n = x->in_vec ? (stride == 0 ? fmin(x->width, 1) : x->width) : 1,
+         all = x->rows * times * n;
+  double chunk = fmin(n, (double)x->m->vpu_lanes);
+  if (x->d->vec.stream[v->stream].space == SPACE_ACC) {
+    double words = fmin(fmax(1, fabs(stride)), (double)x->m->mxu_cols);
+    x->c->acc_bytes += all * size;
+    x->c->acc_rows += all * words / (double)x->m->mxu_cols;
+    return 1;
+  }
+  bool dense = n <= 1 || stride == size;
+  x->c->spm_bytes += dense ? all * size : element_bytes(x->m, all, size, stride);
+  return dense ? 1 : bank_cycles(x->m, chunk, size, stride);
+}
+
+static void add_slots(Vx *x, const IsaVop *v) {
+  double times = x->in_red ? x->red : 1, elements = x->in_vec ? x->width : 1;
+  IsaVopKind op = (IsaVopKind)v->op;
+  x->all += times;
+  /* Energy in additions of 32 bits: float sums add in binary64. */
+  double work = op == VOP_RSUM_F || op == VOP_SUM_F ? 2 : 1;
+  x->c->vpu_ops += x->rows * times * elements * work;
+  if (isa_vop_sfu_passes(op, x->m)) x->c->sfu_ops += x->rows * times * elements;
+  double chunk = fmin(elements, (double)x->m->vpu_lanes);
+  x->sfu += times * (double)isa_vop_sfu_passes(op, x->m) * ceil(chunk / (double)x->m->vpu_sfu_rate);
+  switch (isa_vop_info(op)->unit) {
+  case UNIT_LOAD: x->loads += times * stream_slots(x, v, times); break;
+  case UNIT_STORE: x->stores += times * stream_slots(x, v, times); break;
+  case UNIT_RED: x->reduces = true; break;
+  case UNIT_ALU:
+  case UNIT_SFU:
+  case UNIT_DIV:
+  case UNIT_EXP:
+  case UNIT_SIN:
+  case UNIT_SUM:
+  case UNIT_CTL: break;
   }
 }
 
-static double slots_cycles(const Slots *s, const MachineDesc *m) {
-  double c = fmax(ceil(s->all / (double)m->vpu_issue), ceil(s->loads / (double)m->vpu_loads));
-  c = fmax(c, ceil(s->stores / (double)m->vpu_stores));
-  c = fmax(c, ceil(s->sfu / (double)m->vpu_sfu));
+/* Cycles of the slots gathered so far, which start anew. */
+static double take_slots(Vx *x) {
+  const MachineDesc *m = x->m;
+  double c = fmax(ceil(x->all / (double)m->vpu_issue), ceil(x->loads / (double)m->vpu_loads));
+  c = fmax(c, ceil(x->stores / (double)m->vpu_stores));
+  c = fmax(c, ceil(x->sfu / (double)m->vpu_sfu));
+  x->all = x->loads = x->stores = x->sfu = 0;
   return fmax(c, 1);
-}
-
-/* Energy in additions of 32 bits: float sums add in binary64. */
-static double lane_operations(IsaVopKind op) {
-  return op == VOP_RSUM_F || op == VOP_SUM_F ? 2 : 1;
-}
-
-/* Bytes ld or st v moves per row: `times` iterations of `n` elements; a stream that stands still
- * along the vector loop moves one element. */
-static void stream_bytes(const IsaDesc *d, const IsaVop *v, double times, double n, double rows,
-                         IsaCost *c) {
-  unsigned unit = isa_vop_info((IsaVopKind)v->op)->unit;
-  if ((unit != UNIT_LOAD && unit != UNIT_STORE) || v->stream >= ISA_STREAMS) return;
-  if (d->vec.stream[v->stream].stride[VLOOP_V] == 0) n = fmin(n, 1);
-  double bytes = rows * times * n * (double)dtype_size((DType)d->vec.stream[v->stream].dtype);
-  if (d->vec.stream[v->stream].space == SPACE_ACC)
-    c->acc_bytes += bytes;
-  else
-    c->spm_bytes += bytes;
 }
 
 static void cost_vx(const IsaDesc *d, const IsaVprog *vp, const MachineDesc *m, IsaCost *c) {
   const uint32_t *n = d->vec.count;
-  double rows = (double)n[VLOOP_O0] * (double)n[VLOOP_O1],
-         red = (double)n[VLOOP_R0] * (double)n[VLOOP_R1];
-  double width = (double)n[VLOOP_V], chunks = ceil(width / (double)m->vpu_lanes);
-  double per_row = 0;
-  bool in_vec = false, in_red = false;
-  Slots s = {0};
+  Vx x = {.d = d,
+          .m = m,
+          .c = c,
+          .rows = (double)n[VLOOP_O0] * (double)n[VLOOP_O1],
+          .red = (double)n[VLOOP_R0] * (double)n[VLOOP_R1],
+          .width = (double)n[VLOOP_V]};
+  double chunks = ceil(x.width / (double)m->vpu_lanes), per_row = 0;
+  double levels = ceil(log2(fmax(1, fmin(x.width, (double)m->vpu_lanes))));
   for (int i = 0; i < vp->n; i++) {
-    const IsaVop *v = &vp->ops[i];
-    switch (v->op) {
+    switch (vp->ops[i].op) {
     case VOP_VEC:
-      if (s.all > 0) per_row += slots_cycles(&s, m); /* the row operations before it */
-      s = (Slots){0};
-      in_vec = true;
+      if (x.all > 0) per_row += take_slots(&x); /* the row operations before it */
+      x.in_vec = true;
       continue;
     case VOP_ENDV:
-      per_row += chunks * slots_cycles(&s, m);
-      s = (Slots){0};
-      in_vec = false;
+      per_row += chunks * take_slots(&x) + (x.reduces ? levels * (double)m->vpu_reduce_step : 0);
+      x.in_vec = x.reduces = false;
       continue;
-    case VOP_RED: in_red = true; continue;
-    case VOP_ENDR: in_red = false; continue;
-    default: break;
+    case VOP_RED: x.in_red = true; continue;
+    case VOP_ENDR: x.in_red = false; continue;
+    default: add_slots(&x, &vp->ops[i]);
     }
-    double times = in_red ? red : 1, elements = in_vec ? width : 1;
-    slots_add(&s, v, times);
-    c->vpu_ops += rows * times * elements * lane_operations((IsaVopKind)v->op);
-    if (isa_vop_info((IsaVopKind)v->op)->unit == UNIT_SFU) c->sfu_ops += rows * times * elements;
-    stream_bytes(d, v, times, elements, rows, c);
   }
-  if (s.all > 0) per_row += slots_cycles(&s, m);
-  c->cycles = VX_START_CYCLES + rows * per_row;
+  if (x.all > 0) per_row += take_slots(&x);
+  c->cycles = (double)m->vpu_start + x.rows * per_row;
 }
 
 IsaCost isa_cost(const IsaInsn *in, const IsaDesc *d, const IsaVprog *vp, const MachineDesc *m) {
   IsaCost c = {.cycles = 1};
+  if (isa_insn_info(in->kind)->engine == ENGINE_SEQ) c.cycles = 1 / m->seq_ipc;
   switch (isa_insn_cost_fn(in->kind)) {
   case ISA_cost_seq:
   case ISA_cost_sync: break;
@@ -217,4 +287,10 @@ IsaCost isa_cost(const IsaInsn *in, const IsaDesc *d, const IsaVprog *vp, const 
     break;
   }
   return c;
+}
+
+double isa_alone(const IsaCost *c, const MachineDesc *m) {
+  double moving = fmax(fmax(c->cycles - c->setup, c->dram_cycles),
+                       c->spm_bytes / (double)m->spm_bytes_per_cycle);
+  return c->setup + fmax(moving, c->acc_rows / m->acc_rows_per_cycle);
 }

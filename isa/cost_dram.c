@@ -13,7 +13,7 @@ static double cycles_of(const MachineDesc *m, double ns) {
   return ns * m->clock_ghz / (1 - m->dram_refresh);
 }
 
-static double common_divisor(double a, double b) {
+double isa_common_divisor(double a, double b) {
   while (b > 0) {
     double rest = fmod(a, b);
     a = b;
@@ -26,7 +26,7 @@ static double common_divisor(double a, double b) {
 static double grid_of(const MachineDesc *m, const IsaDramRuns *r) {
   double grid = (double)m->dram_interleave;
   for (int i = 0; i < r->n; i++)
-    grid = common_divisor(grid, r->irregular && i == r->n - 1 ? REQUEST : fabs(r->stride[i]));
+    grid = isa_common_divisor(grid, r->irregular && i == r->n - 1 ? REQUEST : fabs(r->stride[i]));
   return grid;
 }
 

@@ -188,6 +188,9 @@ typedef enum {
 #define ISA_CASES_NOT_COMPUTING(e, mnemonic, code, operands, unit, doc) ISA_CASE_##unit(VOP_##e)
 #define ISA_CASE_ALU(vop)
 #define ISA_CASE_SFU(vop)
+#define ISA_CASE_DIV(vop)
+#define ISA_CASE_EXP(vop)
+#define ISA_CASE_SIN(vop)
 #define ISA_CASE_LOAD(vop) case vop:
 #define ISA_CASE_STORE(vop) case vop:
 #define ISA_CASE_RED(vop) case vop:
@@ -210,10 +213,23 @@ typedef struct {
   const char *mnemonic;
   uint8_t code;
   const char *operands;
-  enum { UNIT_ALU, UNIT_LOAD, UNIT_STORE, UNIT_SFU, UNIT_RED, UNIT_SUM, UNIT_CTL } unit;
+  enum {
+    UNIT_ALU,
+    UNIT_LOAD,
+    UNIT_STORE,
+    UNIT_SFU, /* special functions: this one and the next three */
+    UNIT_DIV,
+    UNIT_EXP,
+    UNIT_SIN,
+    UNIT_RED,
+    UNIT_SUM,
+    UNIT_CTL
+  } unit;
   const char *doc;
 } IsaVopInfo;
 const IsaVopInfo *isa_vop_info(IsaVopKind k);
+/* Passes of an operation through a special-function slot; 0: it is no special function. */
+int64_t isa_vop_sfu_passes(IsaVopKind k, const MachineDesc *m);
 /* "vec; ld v0, s0; max.f v0, v0, 0.0; st s1, v0; endv". At most one immediate (or equal ones) per
  * micro-operation. */
 bool isa_vprog_parse(const char *text, IsaVprog *out, char why[160]);
@@ -260,7 +276,8 @@ uint32_t isa_vop_eval(IsaVopKind op, uint32_t a, uint32_t b, uint32_t c);
 
 /* What one instruction costs on a machine: the one place with these formulas (documented in
  * isa/README.md), used by the compiler's search and by the timed simulator. Cycles the engine is
- * occupied; time in the DRAM is left to the resource model, dram_cycles foretells it. */
+ * occupied when nothing it shares holds it up; isa_alone has those limits as well. Time in the DRAM
+ * is left to the resource model, dram_cycles foretells it. */
 typedef struct {
   double cycles;                /* engine occupancy, at least 1 */
   double dram_read, dram_write; /* bytes on the DRAM bus, whole bursts: each contiguous run is
@@ -268,12 +285,14 @@ typedef struct {
   double runs;                  /* contiguous in DRAM */
   double
       dram_cycles; /* that the bytes keep the DRAM busy, in closed form, no other transfer about */
-  double spm_bytes, acc_bytes; /* traffic, for energy */
+  double setup;    /* of the cycles, those before a transfer's first request */
+  double spm_bytes, acc_bytes; /* traffic; whole words of banks where single elements are taken */
+  double acc_rows;             /* accumulator rows read and written */
   double
       macs; /* multiply-accumulates of all mxu_cols columns; the plane's n / mxu_cols are useful */
   double vpu_ops, sfu_ops; /* lane operations; of which special functions */
   double activations;      /* rows of DRAM opened, in closed form */
-  double latency;          /* cycles after occupancy until gives fire (DMA: DRAM latency) */
+  double latency; /* cycles after occupancy until gives fire: from DRAM, through the array */
 } IsaCost;
 /* Runs of `bytes` bytes each, whole bursts, over n loops, innermost first; strides in bytes. With
  * `irregular` the outermost loop goes to any places among `reach` bytes. */
@@ -292,6 +311,9 @@ double isa_dram_cycles(const MachineDesc *m, const IsaDramRuns *r);
  * `written` bytes are writes among reads, `group` of them at a time. */
 double isa_dram_together(const MachineDesc *m, double cycles, double written, double group);
 IsaCost isa_cost(const IsaInsn *in, const IsaDesc *d, const IsaVprog *vp, const MachineDesc *m);
+/* Cycles of the instruction when it has the DRAM, the scratchpad's and the accumulators' ports for
+ * itself. */
+double isa_alone(const IsaCost *c, const MachineDesc *m);
 /* Where energy goes: X(member, name in reports). */
 #define ISA_ENERGIES(X)                                                                            \
   X(mac, "MACs")                                                                                   \

@@ -70,8 +70,10 @@ static void desc_kind(StrBuf *out, IsaDescKind kind) {
 
 static const char *unit_name(unsigned unit) {
   static const char *const names[] = {
-      [UNIT_ALU] = "alu",    [UNIT_LOAD] = "load",  [UNIT_STORE] = "store", [UNIT_SFU] = "sfu",
-      [UNIT_RED] = "reduce", [UNIT_SUM] = "reduce", [UNIT_CTL] = "-"};
+      [UNIT_ALU] = "alu",       [UNIT_LOAD] = "load",     [UNIT_STORE] = "store",
+      [UNIT_SFU] = "sfu",       [UNIT_DIV] = "sfu (div)", [UNIT_EXP] = "sfu (exp)",
+      [UNIT_SIN] = "sfu (sin)", [UNIT_RED] = "reduce",    [UNIT_SUM] = "reduce",
+      [UNIT_CTL] = "-"};
   return names[unit];
 }
 

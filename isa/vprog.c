@@ -112,6 +112,9 @@ bool isa_vop_decode(const uint8_t in[8], IsaVop *out) {
 enum {
 #define ROW_ALU
 #define ROW_SFU
+#define ROW_DIV
+#define ROW_EXP
+#define ROW_SIN
 #define ROW_RED
 #define ROW_SUM
 #define ROW_LOAD +1

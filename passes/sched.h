@@ -231,7 +231,8 @@ typedef struct VprogCache {
 typedef struct {
   double total;
   double dram, ld, st, mxw, mxm, vpu, seq; /* busy cycles over the whole kernel */
-  double fill; /* first loads, last step and last store, which overlap nothing */
+  double spm, acc;                         /* of the ports that the engines share */
+  double fill; /* descriptors, first loads, last step and last store, which overlap nothing */
   int64_t spm_bytes, acc_rows;
   int regs;
 } Predicted;

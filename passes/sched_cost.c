@@ -150,8 +150,11 @@ typedef struct {
   /* What one slot makes wait for each other: a step's lists, then what they gather, which is
    * computed on before its slot is filled again, while the next lists arrive. */
   double lists, list_waits, gathers, waits;
-  double written; /* bytes */
-  double turning; /* cycles the operand or result takes whose slots come round most slowly */
+  double written;   /* bytes */
+  double drain;     /* cycles from the array's last row to its results */
+  double epilogues; /* of vpu, cycles after the array's results */
+  double loads;     /* of the operand loaded most often */
+  double turning;   /* cycles the operand or result takes whose slots come round most slowly */
   double step_mxu, step_vpu; /* one grid step's compute */
   int vector_regs; /* the most a vector step holds: counters and bounds around it, four more */
   const char **why;
@@ -182,6 +185,12 @@ static bool price_one_slot(Pricing *pr, int operand, double cycles, double laten
   return true;
 }
 
+/* What `times` such instructions take of the ports that all engines share. */
+static void share_ports(Pricing *pr, const IsaCost *c, double times) {
+  pr->p->spm += times * c->spm_bytes / (double)pr->m->spm_bytes_per_cycle;
+  pr->p->acc += times * c->acc_rows / pr->m->acc_rows_per_cycle;
+}
+
 static double data_latency(const MachineDesc *m) {
   return machine_dram_latency_cycles(m) + machine_dram_open_cycles(m);
 }
@@ -197,12 +206,14 @@ static bool price_operands(Pricing *pr) {
     IsaCost c = isa_cost(&in, &d, NULL, pr->m);
     double times = steps_to(pr->ki, pr->s, sched_depth(pr->ki, pr->s, dims)),
            part = coverage(pr->ki, pr->s, dims);
-    double dram = c.dram_cycles, cycles = fmax(c.cycles, dram);
+    double dram = c.dram_cycles, cycles = isa_alone(&c, pr->m);
     pr->p->dram += dram * times * part;
-    pr->ld[sched_load_queue(pr->ki, i)] += cycles * times * part;
+    share_ports(pr, &c, times * part);
+    pr->ld[sched_load_queue(pr->ki, i)] += (c.setup + (cycles - c.setup) * part) * times;
     double latency = c.latency + fmax(0, machine_dram_open_cycles(pr->m) - dram);
     if (!price_one_slot(pr, i, cycles * times * part, latency * times)) pr->first_load += cycles;
     pr->turning = fmax(pr->turning, (cycles + latency) * times);
+    pr->loads = fmax(pr->loads, times);
     pr->p->seq += times * (8 + 4 * b.rank);
     pr->p->spm_bytes += round_up(b.bytes, 64) * sched_operand_slots(pr->ki, pr->s, i);
   }
@@ -219,9 +230,10 @@ static bool price_results(Pricing *pr) {
     IsaCost c = isa_cost(&(IsaInsn){.kind = b.fill ? INSN_ST_CLIP : INSN_ST}, &d, NULL, pr->m);
     int depth = sched_par_depth(pr->ki, pr->s);
     double times = steps_to(pr->ki, pr->s, depth), part = coverage(pr->ki, pr->s, pr->ki->par);
-    double dram = c.dram_cycles, cycles = fmax(c.cycles, dram);
-    pr->p->dram += dram * times * part;
-    pr->p->st += cycles * times * part;
+    double cycles = isa_alone(&c, pr->m);
+    pr->p->dram += c.dram_cycles * times * part;
+    share_ports(pr, &c, times * part);
+    pr->p->st += (c.setup + (cycles - c.setup) * part) * times;
     pr->turning = fmax(pr->turning, (cycles + c.latency) * times);
     pr->written += c.dram_write * times * part;
     pr->last_store += cycles;
@@ -246,9 +258,13 @@ static bool price_mxu(Pricing *pr) {
   for (int i = 0; i < mx.nm; i++)
     if (mx.m[i].edge >= 0) rows *= coverage(pr->ki, pr->s, 1u << mx.m[i].edge);
   double steps = steps_to(pr->ki, pr->s, pr->s->norder);
-  pr->step_mxu = planes * fmax(load.cycles, mul.cycles) + load.cycles;
-  pr->p->mxw += planes * steps * load.cycles;
-  pr->p->mxm += planes * steps * fmax(mul.cycles * rows, 1);
+  double loading = isa_alone(&load, pr->m), multiplying = isa_alone(&mul, pr->m);
+  pr->step_mxu = planes * fmax(loading, multiplying) + loading + mul.latency;
+  pr->p->mxw += planes * steps * loading;
+  pr->p->mxm += planes * steps * fmax(multiplying * rows, 1);
+  pr->drain = mul.latency;
+  share_ports(pr, &load, planes * steps);
+  share_ports(pr, &mul, planes * steps * rows);
   pr->p->seq += steps * (seq + planes * 8 + 12);
   pr->p->acc_rows = mx.acc_rows * sched_result_slots(pr->ki, pr->s);
   *pr->why = "more accumulator rows than the machine has";
@@ -308,8 +324,12 @@ static bool price_vector(Pricing *pr) {
     if (2 * v.nouter + 4 > pr->vector_regs) pr->vector_regs = 2 * v.nouter + 4;
     double around = 1, times = st->epilogue ? par_steps : steps;
     for (int j = 0; j < v.nouter; j++) around *= (double)v.outer[j].len;
-    pr->p->vpu += c.cycles * around * times * vector_part(pr, st->par | st->red, &v.loop[VLOOP_V]);
-    pr->step_vpu += c.cycles * around;
+    double cycles = isa_alone(&c, pr->m) * around,
+           part = vector_part(pr, st->par | st->red, &v.loop[VLOOP_V]);
+    pr->p->vpu += cycles * times * part;
+    share_ports(pr, &c, around * times * part);
+    pr->step_vpu += cycles;
+    if (st->epilogue) pr->epilogues += cycles * times * part;
     pr->p->seq += times * (12 + around * (4 + 3 * v.nstreams));
   }
   bool carries = sched_accumulates(pr->ki, pr->s, pr->ki->red);
@@ -346,6 +366,14 @@ static double one_slot(const Pricing *pr, double moving, double compute) {
   return fmax(moving, pr->gathers) + pr->waits + fmax(compute, pr->lists + pr->list_waits);
 }
 
+/* A kernel begins with fetching its descriptors: one for each transfer and vector program, two for
+ * the array. */
+static double fetching(const KernelInfo *ki, const MachineDesc *m) {
+  if (m->dload_ns == 0) return 0;
+  int n = ki->k.nin + ki->k.nout + ki->nsteps + (ki->mxu_step >= 0);
+  return n * (double)sizeof(IsaDesc) / machine_dram_bytes_per_cycle(m) + m->dload_ns * m->clock_ghz;
+}
+
 bool sched_predict(const KernelInfo *ki, const Schedule *s, const MachineDesc *m, Predicted *out,
                    const char **why) {
   Pricing pr = {.ki = ki, .s = s, .m = m, .p = out, .why = why};
@@ -354,23 +382,30 @@ bool sched_predict(const KernelInfo *ki, const Schedule *s, const MachineDesc *m
     return false;
   *why = "more scratchpad than the machine has";
   if (out->spm_bytes > m->spm_bytes) return false;
+  out->seq /= m->seq_ipc;
   out->regs = count_regs(&pr);
   *why = "more scalar registers than the sequencer has";
   if (out->regs > ISA_REGS - 1) return false; /* the backend keeps one */
   out->ld = fmax(pr.ld[ENGINE_LD0], pr.ld[ENGINE_LD1]);
-  out->fill = pr.first_load + pr.last_store;
+  out->fill = pr.first_load + pr.last_store + fetching(ki, m);
   out->dram = isa_dram_together(m, out->dram, pr.written, 0);
   double moving = fmax(out->dram, fmax(out->ld, out->st));
   if (s->slots > 1) {
     /* A slot is filled, computed on, and filled again: with few slots latency bounds the rate of
-     * loads. */
-    double compute = fmax(fmax(out->mxw, out->mxm), out->vpu),
-           turning = (pr.turning + compute) / s->slots,
+     * loads, which share the DRAM. */
+    double compute = fmax(fmax(fmax(out->mxw, out->mxm), out->vpu), fmax(out->spm, out->acc)),
+           turns = fmax(pr.turning, out->dram + pr.loads * data_latency(m)),
+           turning = (turns + compute) / s->slots,
            busiest = fmax(fmax(moving, compute), fmax(turning, out->seq));
+    /* Accumulators are filled, drained and read before they are filled again. */
+    double results = steps_to(ki, s, sched_par_depth(ki, s));
+    if (ki->mxu_step >= 0)
+      busiest = fmax(busiest, (out->mxm + pr.epilogues + results * pr.drain) / s->slots);
     if (pr.gathers > 0) busiest = fmax(busiest, one_slot(&pr, moving, compute));
     out->total = busiest + out->fill + pr.step_vpu + (busiest > out->mxm ? pr.step_mxu : 0);
   } else {
-    double serial = fmax(moving, pr.turning) + out->mxw + out->mxm + out->vpu;
+    double steps = steps_to(ki, s, s->norder),
+           serial = fmax(moving, pr.turning) + out->mxw + out->mxm + out->vpu + steps * pr.drain;
     if (pr.gathers > 0)
       serial = fmax(serial, one_slot(&pr, moving, out->mxw + out->mxm + out->vpu));
     out->total = fmax(serial, out->seq) + out->fill;

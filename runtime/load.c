@@ -76,7 +76,8 @@ static bool decode_code(NpurtModel *m, DiagEngine *diag) {
   }
   for (int k = 0; k < INSN_COUNT; k++) {
     const IsaInsnInfo *i = isa_insn_info((IsaInsnKind)k);
-    m->desc_used[k] = i->engine != ENGINE_SEQ && strstr(i->operands, "dn") != NULL;
+    m->names_desc[k] = k != INSN_DLOAD && strstr(i->operands, "dn") != NULL;
+    m->desc_used[k] = i->engine != ENGINE_SEQ && m->names_desc[k];
   }
   return true;
 }

@@ -159,12 +159,13 @@ struct NpurtModel {
   IsaImage img;
   NpurtOptions opt;
   const char *label;
-  IsaInsn *insns; /* decoded code */
-  bool desc_used[INSN_COUNT];
-  bool size_field[256];   /* descriptor fields isa_desc_check depends on */
-  uint8_t *vprog_streams; /* per vector program, streams it needs */
-  uint32_t *op_of;        /* instruction -> ops[] */
-  double *op_macs;        /* of one run, parallel to ops */
+  IsaInsn *insns;              /* decoded code */
+  bool desc_used[INSN_COUNT];  /* issues a copy of the descriptor it names */
+  bool names_desc[INSN_COUNT]; /* reads or changes the register it names: all but `dload` */
+  bool size_field[256];        /* descriptor fields isa_desc_check depends on */
+  uint8_t *vprog_streams;      /* per vector program, streams it needs */
+  uint32_t *op_of;             /* instruction -> ops[] */
+  double *op_macs;             /* of one run, parallel to ops */
   NpurtOpProfile *ops;
   size_t nops;
   Device dev;

@@ -30,7 +30,8 @@ static void seq_enter(Sim *s, SeqState state) {
   switch (s->seq) {
   case S_RUN: p->engine[ENGINE_SEQ].busy += dt; break;
   case S_TAKE: p->engine[ENGINE_SEQ].stall_take += dt; break;
-  case S_QUEUE: p->engine[ENGINE_SEQ].stall_queue += dt; break;
+  case S_QUEUE:
+  case S_DESC: p->engine[ENGINE_SEQ].stall_queue += dt; break;
   default: p->engine[ENGINE_SEQ].idle += dt; break;
   }
   s->seq = state;
@@ -189,6 +190,15 @@ static void seq_busy(Sim *s, double cycles) {
   s->seq_ready = s->now + cycles;
 }
 
+/* The descriptor register it names is not there yet at `at`: the sequencer waits. */
+static bool waits_for_desc(Sim *s, const IsaInsn *in, double at) {
+  double ready = fetch_ready(s, in);
+  if (ready <= at + timed_epsilon) return false;
+  seq_enter(s, S_DESC);
+  s->seq_ready = ready;
+  return true;
+}
+
 static bool seq_issue(Sim *s, const IsaInsn *in, IsaEngine e) {
   NpurtModel *m = s->m;
   Engine *g = &s->eng[e];
@@ -196,6 +206,7 @@ static bool seq_issue(Sim *s, const IsaInsn *in, IsaEngine e) {
     if (s->seq != S_QUEUE) seq_enter(s, S_QUEUE);
     return false;
   }
+  if (waits_for_desc(s, in, s->now)) return false;
   const IsaDesc *d = rt_desc(m, in);
   if (!rt_desc_check(m, in, d)) return seq_trap(s);
   if (!d && !rt_step(m, 0)) return seq_trap(s);
@@ -204,13 +215,13 @@ static bool seq_issue(Sim *s, const IsaInsn *in, IsaEngine e) {
   n->has_desc = d != NULL;
   if (d) n->desc = *d;
   n->cost = isa_cost(in, d, in->kind == INSN_VX ? &m->img.vprogs[in->vp] : NULL, &m->img.machine);
-  n->visible = s->now + 1;
+  n->visible = s->now + 1 / m->img.machine.seq_ipc;
   if (m->check) n->issue = check_issue(m->check);
   IsaCost work = n->cost;
   if (s->dram) work.activations = 0;
   profile_work(m, m->pc, &work, d);
   profile_count(m, m->pc);
-  seq_busy(s, 1);
+  seq_busy(s, 1 / m->img.machine.seq_ipc);
   s->seq_pc = m->pc++;
   return true;
 }
@@ -277,8 +288,13 @@ static bool seq_advance(Sim *s) {
       if (cycles > 0) break;
       return seq_visible(s, in);
     }
+    if (fetch_ready(s, in) > s->now + cycles + timed_epsilon) {
+      if (cycles > 0) break;
+      return waits_for_desc(s, in, s->now);
+    }
     if (!seq_execute(s, in)) return false;
     cycles += isa_cost(in, NULL, NULL, &m->img.machine).cycles;
+    if (in->kind == INSN_DLOAD) fetch_start(s, in, s->now + cycles);
   }
   seq_busy(s, cycles);
   return true;
@@ -319,7 +335,7 @@ static bool settle(Sim *s) {
 /* The next moment something ends, or infinity. */
 static double next_event(Sim *s) {
   double t = INFINITY;
-  if (s->seq == S_RUN && s->seq_ready > s->now) t = s->seq_ready;
+  if ((s->seq == S_RUN || s->seq == S_DESC) && s->seq_ready > s->now) t = s->seq_ready;
   if (s->seq == S_FENCE && s->drained > s->now) t = s->drained;
   for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) {
     const Engine *g = &s->eng[e];
@@ -352,6 +368,7 @@ bool run_timed(NpurtModel *m) {
   s->depth = (uint32_t)m->img.machine.queue_depth;
   s->seq = S_RUN;
   share_init(s);
+  fetch_init(s);
   for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++)
     s->eng[e].queue = mem_alloc(s->depth * sizeof(Entry));
   bool ok = simulate(s);
@@ -363,6 +380,7 @@ bool run_timed(NpurtModel *m) {
   }
   profile_finish_run(m, s->now);
   share_free(s);
+  fetch_free_all(s);
   mem_free(s);
   return ok;
 }

@@ -3,8 +3,9 @@
 #define TIMED_INTERNAL_H
 #include "runtime/runtime_internal.h"
 
-/* What the engines share by equal parts. DRAM only when it is flat. */
-typedef enum { RES_DRAM, RES_COUNT } Resource;
+/* What the engines share by equal parts: bytes of DRAM when it is flat, bytes of scratchpad, rows
+ * of accumulators. */
+typedef enum { RES_DRAM, RES_SPM, RES_ACC, RES_COUNT } Resource;
 
 typedef struct {
   uint32_t pc;
@@ -29,7 +30,8 @@ typedef struct {
   double since;
   uint32_t pc, event;     /* running; event in check mode */
   double start, end;      /* of occupancy; end without its shares of resources */
-  double need[RES_COUNT]; /* bytes it still wants of each */
+  double need[RES_COUNT]; /* it still wants of each */
+  double from;            /* a transfer moves nothing before */
   DmaWalk walk;           /* requests to the DRAM still to be made, when `moving` */
   bool moving;
   double request, pace; /* earliest time of the next request, and cycles from one to the next */
@@ -40,22 +42,28 @@ typedef struct {
   double last_done;
 } Engine;
 
-typedef enum { S_RUN, S_TAKE, S_QUEUE, S_FENCE, S_END } SeqState;
+typedef enum { S_RUN, S_TAKE, S_QUEUE, S_DESC, S_FENCE, S_END } SeqState;
 
 typedef struct {
   NpurtModel *m;
   Engine eng[ENGINE_COUNT];
   uint32_t depth;
   double now;
-  double capacity[RES_COUNT]; /* bytes per cycle, infinite for no limit */
+  double part[RES_COUNT];     /* of each who wants some, until the next event */
+  double capacity[RES_COUNT]; /* per cycle */
   Dram *dram;                 /* NULL: flat, RES_DRAM */
   int served;                 /* engine whose request the DRAM took last */
   SeqState seq;
   double seq_ready, seq_since;
   bool seq_give; /* the instruction that ends at seq_ready is `give` at m->pc of then */
   uint32_t give_pc, give_event;
-  uint32_t seq_pc; /* last executed or issued */
-  double drained;  /* at `halt`: when the DRAM has written all; 0 before */
+  uint32_t seq_pc;              /* last executed or issued */
+  double desc_ready[ISA_DESCS]; /* when the descriptor registers are loaded */
+  double fetch_free;            /* when the next descriptor can be fetched */
+  uint64_t *cached;             /* per descriptor of the image: 0, or the dload that brought it */
+  uint64_t dloads;
+  uint32_t ncached;
+  double drained; /* at `halt`: when the DRAM has written all; 0 before */
   bool failed;
 } Sim;
 
@@ -73,6 +81,14 @@ bool share_served(const Engine *g);
 /* The next moment at which something ends, given that nothing else happens before `t`. */
 double share_next(Sim *s, double t);
 void share_pass(Sim *s, double to);
+
+/* timed_fetch.c: descriptors on their way to the registers */
+void fetch_init(Sim *s);
+void fetch_free_all(Sim *s);
+/* A `dload` executed at `at`. */
+void fetch_start(Sim *s, const IsaInsn *in, double at);
+/* When the descriptor register that an instruction uses or changes is there; 0 when it has none. */
+double fetch_ready(const Sim *s, const IsaInsn *in);
 
 /* timed_deadlock.c: says who waits for what; false */
 bool timed_deadlock(Sim *s);

@@ -4,9 +4,13 @@
 #include "runtime/timed_internal.h"
 #include <math.h>
 
+static const double least_time = 1e-7; /* cycles; less is rounding */
+
 void share_init(Sim *s) {
   const MachineDesc *m = &s->m->img.machine;
   s->capacity[RES_DRAM] = machine_dram_bytes_per_cycle(m);
+  s->capacity[RES_SPM] = (double)m->spm_bytes_per_cycle;
+  s->capacity[RES_ACC] = m->acc_rows_per_cycle;
   s->dram = dram_new(m);
 }
 
@@ -18,7 +22,12 @@ void share_free(Sim *s) {
 void share_start(Sim *s, Engine *g, const IsaCost *c) {
   double bytes = c->dram_read + c->dram_write;
   g->data = 0;
+  g->from = s->now + c->setup;
   g->need[RES_DRAM] = s->dram ? 0 : bytes;
+  g->need[RES_SPM] = c->spm_bytes;
+  g->need[RES_ACC] = c->acc_rows;
+  for (int r = 0; r < RES_COUNT; r++)
+    if (g->need[r] <= s->capacity[r] * least_time) g->need[r] = 0;
   s->m->walk = s->dram && bytes > 0 ? &g->walk : NULL;
 }
 
@@ -26,8 +35,8 @@ void share_started(Sim *s, Engine *g, const IsaCost *c) {
   g->moving = s->m->walk && dma_walk_more(&g->walk);
   s->m->walk = NULL;
   if (!g->moving) return;
-  g->request = s->now;
-  g->pace = c->cycles / c->runs;
+  g->request = g->from;
+  g->pace = (c->cycles - c->setup) / c->runs;
 }
 
 bool share_served(const Engine *g) {
@@ -36,10 +45,13 @@ bool share_served(const Engine *g) {
   return !g->moving;
 }
 
+static bool wants(const Sim *s, const Engine *g, Resource r) {
+  return g->state == E_BUSY && g->need[r] > 0 && g->from <= s->now + timed_epsilon;
+}
+
 static double rate(const Sim *s, Resource r) {
   int n = 0;
-  for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++)
-    n += s->eng[e].state == E_BUSY && s->eng[e].need[r] > 0;
+  for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) n += wants(s, &s->eng[e], r);
   return n ? s->capacity[r] / n : s->capacity[r];
 }
 
@@ -85,27 +97,27 @@ static double make_requests(Sim *s, double until) {
 /* ---- time ---- */
 
 double share_next(Sim *s, double t) {
+  for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++)
+    if (s->eng[e].state == E_BUSY && s->eng[e].from > s->now + timed_epsilon)
+      t = fmin(t, s->eng[e].from);
   for (int r = 0; r < RES_COUNT; r++) {
-    double part = rate(s, (Resource)r);
+    s->part[r] = rate(s, (Resource)r);
     /* a change of the sharing is an event of its own, whatever the occupancy */
     for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++)
-      if (s->eng[e].state == E_BUSY && s->eng[e].need[r] > 0)
-        t = fmin(t, s->now + s->eng[e].need[r] / part);
+      if (wants(s, &s->eng[e], (Resource)r)) t = fmin(t, s->now + s->eng[e].need[r] / s->part[r]);
   }
   return s->dram ? make_requests(s, t) : t;
 }
 
 void share_pass(Sim *s, double to) {
   double dt = to - s->now;
-  for (int r = 0; r < RES_COUNT; r++) {
-    double part = rate(s, (Resource)r);
+  for (int r = 0; r < RES_COUNT; r++)
     for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) {
       Engine *g = &s->eng[e];
-      if (g->state != E_BUSY || g->need[r] <= 0) continue;
-      g->need[r] -= dt * part;
+      if (!wants(s, g, (Resource)r)) continue;
+      g->need[r] -= dt * s->part[r];
       /* less than the clock's rounding: done, or time could stand still */
-      if (g->need[r] < part * fmax(1e-7, s->now * 1e-12)) g->need[r] = 0;
+      if (g->need[r] < s->part[r] * fmax(least_time, s->now * 1e-12)) g->need[r] = 0;
     }
-  }
   s->now = to;
 }

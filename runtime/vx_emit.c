@@ -216,6 +216,9 @@ typedef struct {
 static const Reduction reductions[VOP_COUNT] = {
 #define ROW_ALU(e)
 #define ROW_SFU(e)
+#define ROW_DIV(e)
+#define ROW_EXP(e)
+#define ROW_SIN(e)
 #define ROW_LOAD(e)
 #define ROW_STORE(e)
 #define ROW_CTL(e)

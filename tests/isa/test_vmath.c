@@ -125,7 +125,7 @@ static void test_steps(void **state) {
       assert_true(st->c == VMATH_IMM || st->c <= s);
       assert_null(vmath_fn((IsaVopKind)st->op));
       unsigned unit = isa_vop_info((IsaVopKind)st->op)->unit;
-      assert_true(unit == UNIT_ALU || unit == UNIT_SFU);
+      assert_true(unit == UNIT_ALU || (unit >= UNIT_SFU && unit <= UNIT_SIN));
       assert_false(st->op >= VOP_IOTA && st->op <= VOP_IOTAO1);
     }
   }

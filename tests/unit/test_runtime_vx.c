@@ -270,7 +270,7 @@ static void every_operation(void **state) {
   (void)state;
   for (unsigned k = 0; k < VOP_COUNT; k++) {
     const IsaVopInfo *i = isa_vop_info((IsaVopKind)k);
-    if ((i->unit != UNIT_ALU && i->unit != UNIT_SFU) || k == VOP_IOTA ||
+    if ((i->unit != UNIT_ALU && (i->unit < UNIT_SFU || i->unit > UNIT_SIN)) || k == VOP_IOTA ||
         (k >= VOP_IOTA0 && k <= VOP_IOTAO1))
       continue;
     const char *tail = strstr(i->operands, "c")   ? "v2, v0, v1"
