@@ -179,7 +179,8 @@ static bool fields_agree(const MachineDesc *m, const char *label, DiagEngine *di
     int64_t value;
   } powers[] = {{"dram_channels", m->dram_channels},
                 {"dram_interleave", m->dram_interleave},
-                {"dram_banks", m->dram_banks}};
+                {"dram_banks", m->dram_banks},
+                {"dram_row_bytes", m->dram_row_bytes}};
   bool ok = true;
   for (size_t i = 0; i < NPU_COUNTOF(powers); i++) {
     int64_t v = powers[i].value;
@@ -189,9 +190,9 @@ static bool fields_agree(const MachineDesc *m, const char *label, DiagEngine *di
                (long long)v);
     ok = false;
   }
-  if (m->dram_row_bytes % m->dram_interleave == 0) return ok;
+  if (m->dram_row_bytes >= m->dram_interleave) return ok;
   diag_error(diag, (SrcLoc){.file = label}, "E-machine",
-             "dram_row_bytes = %lld is not a multiple of dram_interleave = %lld",
+             "dram_row_bytes = %lld is less than dram_interleave = %lld",
              (long long)m->dram_row_bytes, (long long)m->dram_interleave);
   return false;
 }

@@ -4,7 +4,6 @@
  * does not wait for a missing row, only the request does, stands in for the reordering of such a
  * controller. */
 #include "runtime/dram.h"
-#include <math.h>
 
 enum { REQUEST = 64 }; /* bytes of a request, the unit of dram_queue and dram_write_queue */
 
@@ -38,14 +37,15 @@ typedef struct {
 struct Dram {
   Channel *channel;
   uint32_t nchannels, channel_bits, nbanks, bank_bits;
-  uint64_t interleave, row_bytes, write_limit, queue_limit;
+  uint32_t block_bits, row_bits; /* interleave and rows: 1 << bits bytes */
+  uint64_t interleave, write_limit, queue_limit;
   double byte; /* cycles of a byte on a channel */
   double trc, tact, topen, turn;
   double now; /* when the last request was accepted, or the queue had room again */
   uint64_t activations;
 };
 
-static uint32_t log2_of(uint32_t power) {
+static uint32_t log2_of(uint64_t power) {
   uint32_t n = 0;
   while (power >>= 1) n++;
   return n;
@@ -66,7 +66,8 @@ Dram *dram_new(const MachineDesc *m) {
   d->channel_bits = log2_of(d->nchannels);
   d->bank_bits = log2_of(d->nbanks);
   d->interleave = (uint64_t)m->dram_interleave;
-  d->row_bytes = (uint64_t)m->dram_row_bytes;
+  d->block_bits = log2_of(d->interleave);
+  d->row_bits = log2_of((uint64_t)m->dram_row_bytes);
   d->write_limit = (uint64_t)m->dram_write_queue * REQUEST;
   d->queue_limit = (uint64_t)m->dram_queue * REQUEST;
   d->byte = (double)m->dram_channels / machine_dram_bytes_per_cycle(m);
@@ -104,7 +105,7 @@ double dram_accepts(const Dram *d) {
   return d->now;
 }
 uint64_t dram_block_rest(const Dram *d, uint64_t addr) {
-  return d->interleave - addr % d->interleave;
+  return d->interleave - (addr & (d->interleave - 1));
 }
 uint64_t dram_activations(const Dram *d) {
   return d->activations;
@@ -138,24 +139,24 @@ static double pending_pop(Channel *c) {
 
 static double serve(Dram *d, Channel *c, bool write, int64_t row, uint32_t bank, uint32_t bytes) {
   if (c->writing != write) {
-    c->bus = fmax(c->bus, d->now) + d->turn;
-    c->last = fmax(c->last, c->bus);
+    c->bus = later(c->bus, d->now) + d->turn;
+    c->last = later(c->last, c->bus);
     c->writing = write;
   }
   Bank *b = &c->bank[bank];
   if (b->row != row) {
-    c->last = fmax(d->now, c->last + d->tact);
-    double at = fmax(c->last, b->free);
+    c->last = later(d->now, c->last + d->tact);
+    double at = later(c->last, b->free);
     b->open = at + d->topen;
     b->free = at + d->trc;
     b->row = row;
     d->activations++;
   }
-  double start = fmax(c->bus, d->now), time = bytes * d->byte,
+  double start = later(c->bus, d->now), time = bytes * d->byte,
          tail = (bytes < REQUEST ? bytes : REQUEST) * d->byte;
   c->bus = start + time;
-  double done = fmax(c->bus - tail, b->open) + tail;
-  b->free = fmax(b->free, done);
+  double done = later(c->bus - tail, b->open) + tail;
+  b->free = later(b->free, done);
   pending_push(c, (Pending){done, bytes});
   return done;
 }
@@ -180,13 +181,13 @@ static void serve_writes(Dram *d, Channel *c) {
 
 DramAnswer dram_request(Dram *d, double at, uint64_t addr, uint32_t bytes, bool write) {
   uint64_t activations = d->activations;
-  d->now = fmax(d->now, at);
+  d->now = later(d->now, at);
   DramAnswer answer = {.accepted = d->now, .done = d->now};
-  uint64_t block = addr / d->interleave, above = block / d->nchannels;
-  uint32_t index = (uint32_t)(block % d->nchannels) ^ fold(above, d->channel_bits);
-  uint64_t local = above * d->interleave + addr % d->interleave, page = local / d->row_bytes;
-  int64_t row = (int64_t)(page / d->nbanks);
-  uint32_t bank = (uint32_t)(page % d->nbanks) ^ fold((uint64_t)row, d->bank_bits);
+  uint64_t block = addr >> d->block_bits, above = block >> d->channel_bits;
+  uint32_t index = (uint32_t)(block & (d->nchannels - 1)) ^ fold(above, d->channel_bits);
+  uint64_t page = ((above << d->block_bits) + (addr & (d->interleave - 1))) >> d->row_bits;
+  int64_t row = (int64_t)(page >> d->bank_bits);
+  uint32_t bank = (uint32_t)(page & (d->nbanks - 1)) ^ fold((uint64_t)row, d->bank_bits);
   Channel *c = &d->channel[index];
   if (write) {
     c->write[c->nwrites++] = (Write){row, bank, bytes};
@@ -195,19 +196,19 @@ DramAnswer dram_request(Dram *d, double at, uint64_t addr, uint32_t bytes, bool 
   } else {
     answer.done = serve(d, c, false, row, bank, bytes);
   }
-  while (c->queued > d->queue_limit) d->now = fmax(d->now, pending_pop(c));
+  while (c->queued > d->queue_limit) d->now = later(d->now, pending_pop(c));
   answer.opened = d->activations - activations;
   return answer;
 }
 
 double dram_drain(Dram *d, double now) {
-  d->now = fmax(d->now, now);
+  d->now = later(d->now, now);
   double done = now;
   for (uint32_t i = 0; i < d->nchannels; i++) {
     Channel *c = &d->channel[i];
     serve_writes(d, c);
     if (c->writing)
-      for (size_t k = 0; k < c->npending; k++) done = fmax(done, c->pending[k].done);
+      for (size_t k = 0; k < c->npending; k++) done = later(done, c->pending[k].done);
   }
   return done;
 }

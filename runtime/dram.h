@@ -5,6 +5,14 @@
 #define RUNTIME_DRAM_H
 #include "isa/isa.h"
 
+/* Of two times, none NaN; fmax and fmin are calls. */
+static inline double later(double a, double b) {
+  return a > b ? a : b;
+}
+static inline double sooner(double a, double b) {
+  return a < b ? a : b;
+}
+
 typedef struct Dram Dram;
 /* NULL when the machine's DRAM has no channels: a flat bandwidth, which the caller shares out. */
 Dram *dram_new(const MachineDesc *m);

@@ -90,7 +90,7 @@ static void done_push(Engine *g, Done d) {
 /* Occupancy ends; the gives follow after the latency, in the order of the queue. */
 static void engine_finish(Sim *s, IsaEngine e) {
   Engine *g = &s->eng[e];
-  double at = fmax(fmax(s->now, g->data) + g->latency, g->last_done);
+  double at = later(later(s->now, g->data) + g->latency, g->last_done);
   g->last_done = at;
   trace_add(s->m, g->pc, e, false, g->start, s->now);
   engine_enter(s, e, E_IDLE);
@@ -134,9 +134,9 @@ static bool engine_start(Sim *s, IsaEngine e) {
   g->start = s->now;
   g->end = s->now + n->cost.cycles;
   g->latency = n->cost.latency;
-  share_start(s, g, &n->cost);
+  share_start(s, e, &n->cost);
   s->failed = !engine_run(s, e, n);
-  share_started(s, g, &n->cost);
+  share_started(s, e, &n->cost);
   g->head = (g->head + 1) % s->depth;
   g->count--;
   return true;
@@ -307,7 +307,7 @@ static bool settle(Sim *s) {
   bool any = false;
   for (int e = ENGINE_LD0; e < ENGINE_COUNT && !s->failed; e++) {
     Engine *g = &s->eng[e];
-    if (g->state == E_BUSY && g->end <= s->now + timed_epsilon && share_served(g)) {
+    if (g->state == E_BUSY && g->end <= s->now + timed_epsilon && share_served(s, (IsaEngine)e)) {
       engine_finish(s, (IsaEngine)e);
       any = true;
     }
@@ -339,9 +339,9 @@ static double next_event(Sim *s) {
   if (s->seq == S_FENCE && s->drained > s->now) t = s->drained;
   for (int e = ENGINE_LD0; e < ENGINE_COUNT; e++) {
     const Engine *g = &s->eng[e];
-    if (g->done_count) t = fmin(t, g->done[g->done_head].at);
+    if (g->done_count) t = sooner(t, g->done[g->done_head].at);
     if (g->state != E_BUSY) continue;
-    if (share_served(g) || g->end > s->now) t = fmin(t, fmax(g->end, s->now));
+    if (share_served(s, (IsaEngine)e) || g->end > s->now) t = sooner(t, later(g->end, s->now));
   }
   return share_next(s, t);
 }

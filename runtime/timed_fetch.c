@@ -2,7 +2,6 @@
  * when it is among those kept on chip. Fetches follow one another at the DRAM's bandwidth, beside
  * the transfers. */
 #include "runtime/timed_internal.h"
-#include <math.h>
 
 void fetch_init(Sim *s) {
   if (s->m->img.machine.dload_ns > 0)
@@ -31,7 +30,7 @@ void fetch_start(Sim *s, const IsaInsn *in, double at) {
   s->cached[in->target] = s->dloads;
   if (hit) return;
   if (++s->ncached > m->desc_cache) evict(s);
-  s->fetch_free = fmax(s->fetch_free, at) + sizeof(IsaDesc) / machine_dram_bytes_per_cycle(m);
+  s->fetch_free = later(s->fetch_free, at) + sizeof(IsaDesc) / machine_dram_bytes_per_cycle(m);
   s->desc_ready[in->dn] = s->fetch_free + m->dload_ns * m->clock_ghz;
   IsaCost c = {.dram_read = sizeof(IsaDesc)};
   profile_work(s->m, s->m->pc, &c, NULL);

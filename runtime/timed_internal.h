@@ -32,10 +32,9 @@ typedef struct {
   double start, end;      /* of occupancy; end without its shares of resources */
   double need[RES_COUNT]; /* it still wants of each */
   double from;            /* a transfer moves nothing before */
-  DmaWalk walk;           /* requests to the DRAM still to be made, when `moving` */
-  bool moving;
-  double request, pace; /* earliest time of the next request, and cycles from one to the next */
-  double data;          /* when the last of the data requested so far has moved */
+  DmaWalk walk;           /* requests to the DRAM still to be made, while it is in `moving` */
+  double request, pace;   /* earliest time of the next request, and cycles from one to the next */
+  double data;            /* when the last of the data requested so far has moved */
   double latency;
   Done *done; /* ring of instructions whose gives are due, in order */
   uint32_t done_head, done_count, done_cap;
@@ -49,10 +48,11 @@ typedef struct {
   Engine eng[ENGINE_COUNT];
   uint32_t depth;
   double now;
-  double part[RES_COUNT];     /* of each who wants some, until the next event */
-  double capacity[RES_COUNT]; /* per cycle */
-  Dram *dram;                 /* NULL: flat, RES_DRAM */
-  int served;                 /* engine whose request the DRAM took last */
+  double part[RES_COUNT];                         /* of each who wants some, until the next event */
+  uint8_t wanting[RES_COUNT], setting_up, moving; /* sets of engines: 1 << e */
+  double capacity[RES_COUNT];                     /* per cycle */
+  Dram *dram;                                     /* NULL: flat, RES_DRAM */
+  int served;                                     /* engine whose request the DRAM took last */
   SeqState seq;
   double seq_ready, seq_since;
   bool seq_give; /* the instruction that ends at seq_ready is `give` at m->pc of then */
@@ -74,10 +74,14 @@ static const double timed_epsilon = 1e-9;
 void share_init(Sim *s);
 void share_free(Sim *s);
 /* The instruction that engine e starts wants its parts; called before and after its effect. */
-void share_start(Sim *s, Engine *g, const IsaCost *c);
-void share_started(Sim *s, Engine *g, const IsaCost *c);
+void share_start(Sim *s, IsaEngine e, const IsaCost *c);
+void share_started(Sim *s, IsaEngine e, const IsaCost *c);
 /* Whether all of its parts have been served. */
-bool share_served(const Engine *g);
+static inline bool share_served(const Sim *s, IsaEngine e) {
+  uint8_t any = s->setting_up | s->moving;
+  for (int r = 0; r < RES_COUNT; r++) any |= s->wanting[r];
+  return !(any >> e & 1);
+}
 /* The next moment at which something ends, given that nothing else happens before `t`. */
 double share_next(Sim *s, double t);
 void share_pass(Sim *s, double to);

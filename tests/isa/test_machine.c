@@ -119,7 +119,8 @@ static void test_changes(void **state) {
              {"edge,fast", "'fast' changes nothing"},
              {"edge,", "'' changes nothing"},
              {"edge,dram_banks=12", "not a power of two"},
-             {"edge,dram_row_bytes=2000", "not a multiple of dram_interleave"},
+             {"edge,dram_row_bytes=2000", "not a power of two"},
+             {"edge,dram_row_bytes=128", "less than dram_interleave"},
              {"egde,queue_depth=3", "edge, cloud, pod8"}};
   for (size_t i = 0; i < NPU_COUNTOF(bad); i++) {
     assert_false(machine_load(bad[i].spec, &m, d));
