@@ -19,7 +19,7 @@ typedef struct MachineDesc {
 #undef MFIELD
 } MachineDesc;
 const MachineDesc *machine_default(void); /* edge, compiled in */
-/* A built-in name (edge, cloud, pod8; compiled in from isa/machines/) or a path to a file in the
+/* A built-in name (compiled in from isa/machines/) or a path to a file in the
  * same form, then changes: `edge,queue_depth=8,ideal`, where `ideal` sets every field that has an
  * ideal value to it. A changed machine's name ends in '+'. Unknown keys, missing values,
  * out-of-range values are diagnosed with place; false on error. */

@@ -227,13 +227,18 @@ const char manual_vmath[] =
 
 const char manual_machine[] =
     "A machine is a text file of `key = value` lines, `#` comments, every key exactly once, and\n"
-    "`name`. Three are built in, from `isa/machines/`; `--machine` takes a name or a file, and\n"
-    "after it changes: `--machine edge,dram_gbs=64,queue_depth=4`, where `ideal` sets every field\n"
-    "with an ideal value to it. A changed machine's name ends in `+`. A binary carries the "
-    "machine\n"
-    "it was compiled for; `npusim --machine` runs it on another whose fields of class SIZE are "
+    "`name`. Built in, from `isa/machines/`, are `edge` (the default), `cloud` and `pod8` of this\n"
+    "project's own and, after what is published of them, `tpuv4i`, `ethos_u85`, `gemmini`, `h100`\n"
+    "and `blackhole`, each as one core of this kind: every number has its source in the file, or "
     "the\n"
-    "same, so that a schedule made for one set of times can be timed with another.\n";
+    "word assumption, and what of the model cannot be mapped is said. `--machine` takes a name or "
+    "a\n"
+    "file, and after it changes: `--machine edge,dram_gbs=64,queue_depth=4`, where `ideal` sets "
+    "every\n"
+    "field with an ideal value to it. A changed machine's name ends in `+`. A binary carries the\n"
+    "machine it was compiled for; `npusim --machine` runs it on another whose fields of class "
+    "SIZE\n"
+    "are the same, so that a schedule made for one set of times can be timed with another.\n";
 
 const char manual_cost[] =
     "`isa_cost()` (`isa/cost.c`) says how long an instruction occupies its engine, in cycles, at\n"

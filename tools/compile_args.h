@@ -56,7 +56,8 @@ enum {
 #define COMPILE_ARGS_MACHINE                                                                       \
   {                                                                                                \
     CARG_MACHINE, 0, "machine", "NAME|FILE[,KEY=VALUE...]",                                        \
-        "edge (default), cloud, pod8 or a machine file, and changes"                               \
+        "edge (default), another machine of isa/machines (cloud, gemmini ...) or a file, and "     \
+        "changes"                                                                                  \
   }
 
 typedef struct {

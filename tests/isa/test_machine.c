@@ -1,4 +1,5 @@
 /* Machine files: the built-in ones, round trip, and errors with their line. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 static void test_builtin(void **state) {
   (void)state;
   DiagEngine *d = diag_new();
-  assert_int_equal(machine_builtin_count(), 3);
+  assert_int_equal(machine_builtin_count(), 8);
   for (size_t i = 0; i < machine_builtin_count(); i++) {
     MachineDesc a, b;
     char path[512];
@@ -33,6 +34,30 @@ static void test_builtin(void **state) {
   assert_int_equal(e->mxu_rows, 64);
   assert_int_equal(e->spm_bytes, 2 << 20);
   assert_true(machine_dram_bytes_per_cycle(e) == 32);
+}
+
+/* Of machines after published ones, what is published: operations a second of s8 and bf16 in
+ * tera, two to a multiply-accumulate, and bytes of scratchpad and DRAM. */
+static void test_published(void **state) {
+  (void)state;
+  const struct {
+    const char *name;
+    double s8, bf16, spm, dram;
+  } known[] = {{"tpuv4i", 138, 138, 128 * 1048576.0, 8589934592.0},
+               {"ethos_u85", 4, 2, 512 * 1024.0, 2147483648.0},
+               {"gemmini", .512, .256, 256 * 1024.0, 2147483648.0},
+               {"h100", 1979, 989, 132 * 228 * 1024.0, 85899345920.0},
+               {"blackhole", 774, 387, 210 * 1048576.0, 34359738368.0}};
+  DiagEngine *d = diag_new();
+  for (size_t i = 0; i < NPU_COUNTOF(known); i++) {
+    MachineDesc m;
+    assert_true(machine_load(known[i].name, &m, d));
+    double tera = 2e-3 * (double)m.mxu_rows * (double)m.mxu_cols * m.clock_ghz;
+    assert_true(fabs(tera / known[i].s8 - 1) < .03);
+    assert_true(fabs(tera / (double)m.mxu_bf16_slowdown / known[i].bf16 - 1) < .03);
+    assert_true((double)m.spm_bytes == known[i].spm && (double)m.dram_bytes == known[i].dram);
+  }
+  diag_free(d);
 }
 
 static void test_print(void **state) {
@@ -93,7 +118,7 @@ static void test_errors(void **state) {
   DiagEngine *d = diag_new();
   MachineDesc m;
   assert_false(machine_load("egde", &m, d));
-  assert_non_null(strstr(diag_get(d, 0)->message, "edge, cloud, pod8"));
+  assert_non_null(strstr(diag_get(d, 0)->message, "edge, cloud, pod8, tpuv4i, "));
   diag_free(d);
 }
 
@@ -121,7 +146,7 @@ static void test_changes(void **state) {
              {"edge,dram_banks=12", "not a power of two"},
              {"edge,dram_row_bytes=2000", "not a power of two"},
              {"edge,dram_row_bytes=128", "less than dram_interleave"},
-             {"egde,queue_depth=3", "edge, cloud, pod8"}};
+             {"egde,queue_depth=3", "edge, cloud, pod8, tpuv4i, "}};
   for (size_t i = 0; i < NPU_COUNTOF(bad); i++) {
     assert_false(machine_load(bad[i].spec, &m, d));
     if (diag_count(d) != i + 1 || !strstr(diag_get(d, i)->message, bad[i].part))
@@ -146,8 +171,9 @@ static void test_missing(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_builtin), cmocka_unit_test(test_print),
-                                     cmocka_unit_test(test_errors), cmocka_unit_test(test_changes),
-                                     cmocka_unit_test(test_missing)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_builtin), cmocka_unit_test(test_published),
+      cmocka_unit_test(test_print),   cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_changes), cmocka_unit_test(test_missing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
