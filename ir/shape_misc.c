@@ -44,8 +44,8 @@ bool shape_dequantize(Shape *s) {
 }
 
 bool shape_requantize(Shape *s) {
-  if (s->x[0]->dtype != DT_S32)
-    return shape_fail(s, "E-dtype", "x is %s, expected s32 sums", type_text(s, s->x[0]));
+  if (s->x[0]->dtype == DT_S8)
+    return shape_fail(s, "E-dtype", "x is %s, expected s32 sums or reals", type_text(s, s->x[0]));
   return need_scales(s, "multiplier") && need_s8_range(s, "zero_point") &&
          need_s8_range(s, "min") && result_like(s, s->x[0], DT_S8);
 }

@@ -85,8 +85,14 @@ static bool is_float(const IrValue *v) {
 
 /* ---- the model's own integers ---- */
 
+/* By division or by multiplication. */
+static bool quantizes(const IrOp *op) {
+  return op->kind == IR_OP_QUANTIZE ||
+         (op->kind == IR_OP_REQUANTIZE && is_float(ir_operand(op, 0)));
+}
+
 static bool makes_integers(const IrOp *op) {
-  return op->kind == IR_OP_QUANTIZE || (op->kind == IR_OP_CAST && !is_float(ir_result(op, 0)));
+  return quantizes(op) || (op->kind == IR_OP_CAST && !is_float(ir_result(op, 0)));
 }
 
 static bool all_from_integers(Facts *k, const IrOp *op) {
@@ -366,7 +372,7 @@ static Need reader_need(Facts *k, const IrOp *op, int i, Need of_result) {
   if (op->kind == IR_OP_RETURN) return NEED_KEPT;
   if (op->kind == IR_OP_STATE_WRITE) return fact(k, ir_get_str(op, "name", ""))->need;
   if (op->kind == IR_OP_CAST) return cast_need(op, of_result);
-  if (op->kind == IR_OP_QUANTIZE && !is_own(k, op)) return NEED_NONE;
+  if (quantizes(op) && !is_own(k, op)) return NEED_NONE;
   if (k->products_round && is_product(op) && i < 2) return NEED_NONE;
   if (ir_has_trait(op, IR_DATA_MOVEMENT)) return of_result;
   if (of_result == NEED_KEPT) of_result = NEED_NONE;

@@ -203,6 +203,22 @@ static bool join_requantize(PassContext *pc, IrOp *q) {
   return true;
 }
 
+/* A scale of our own choice can as well be multiplied by: a division is several passes through the
+ * special-function unit for every element. */
+static void multiply(PassContext *pc, IrOp *q) {
+  float inverse = (float)(1 / ir_get_float(q, "scale", 1));
+  if (!isfinite(inverse)) return;
+  IrBuilder b = ir_builder_before(q);
+  b.loc = q->loc;
+  IrAttrInit attrs[2] = {{"multiplier", ir_attr_float(b.m, (double)inverse)},
+                         {"zero_point", ir_attr_int(b.m, ir_get_int(q, "zero_point", 0))}};
+  IrValue *x = ir_operand(q, 0), *r = ir_result(ir_build(&b, IR_OP_REQUANTIZE, 1, &x, 2, attrs), 0);
+  r->name = q->results[0].name;
+  ir_replace_all_uses(&q->results[0], r);
+  ir_op_erase(q);
+  pass_count(pc, "divisions multiplied", 1);
+}
+
 void settle_quantize(PassContext *pc, IrFunc *f, Facts *k) {
   /* Backwards, so that hoisted ops, which land before, are met again. */
   for (IrOp *op = f->body->last, *prev; op; op = prev) {
@@ -213,6 +229,7 @@ void settle_quantize(PassContext *pc, IrFunc *f, Facts *k) {
   }
   for (IrOp *op = f->body->first, *next; op; op = next) {
     next = op->next;
-    if (op->kind == IR_OP_QUANTIZE && !is_own(k, op)) join_requantize(pc, op);
+    if (op->kind != IR_OP_QUANTIZE || is_own(k, op)) continue;
+    if (!join_requantize(pc, op) && op->noperands == 1) multiply(pc, op);
   }
 }

@@ -56,7 +56,7 @@ ok npucc table.mdl --calibrate random --passes=quantize --emit graph -o x.ir
 sed 's/embed(i, t)/embed(i * 0, t)/' table.mdl >first.mdl
 ok npucc first.mdl --calibrate random --passes=quantize --emit graph -o first.ir
 has "draws only zeros for input 'i'" err
-scale() { grep -o 'quantize .*scale = [-0-9.e]*' "$1" | head -1 | sed 's/.*= //'; }
+scale() { grep -o 'requantize .*multiplier = [-0-9.e]*' "$1" | head -1 | sed 's/.*= //'; }
 [ "$(scale x.ir)" != "$(scale first.ir)" ] || fail "only the first row of the table was seen"
 # As well through what moves indices or holds them at bounds: the very samples, so the same scale.
 for way in "reshape(transpose(i, [1, 0]), [1, 8])" "min(max(i, 0), 15)" "clip(i, 0, 15)" "where(i < 0, 0, i)" \
