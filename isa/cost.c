@@ -263,7 +263,7 @@ static void cost_vx(const IsaDesc *d, const IsaVprog *vp, const MachineDesc *m, 
 
 IsaCost isa_cost(const IsaInsn *in, const IsaDesc *d, const IsaVprog *vp, const MachineDesc *m) {
   IsaCost c = {.cycles = 1};
-  if (isa_insn_info(in->kind)->engine == ENGINE_SEQ) c.cycles = 1 / m->seq_ipc;
+  if (isa_insn_info(in->kind)->engine == ENGINE_SEQ) c.cycles = machine_seq_cycles(m);
   switch (isa_insn_cost_fn(in->kind)) {
   case ISA_cost_seq:
   case ISA_cost_sync: break;

@@ -19,8 +19,8 @@ IsaEnergy isa_energy(const IsaCost *c, bool bf16, const MachineDesc *m) {
                             .activate = c->activations * m->pj_dram_activate});
 }
 
-IsaEnergy isa_energy_control(IsaInsnKind k, const MachineDesc *m) {
-  double pj = m->pj_instruction + (k == INSN_DLOAD ? m->pj_descriptor : 0);
+IsaEnergy isa_energy_control(double instructions, double descriptors, const MachineDesc *m) {
+  double pj = instructions * m->pj_instruction + descriptors * m->pj_descriptor;
   return (IsaEnergy){.control = pj, .total = pj};
 }
 

@@ -35,6 +35,7 @@ const char *machine_size_difference(const MachineDesc *a, const MachineDesc *b);
 void machine_idealize(MachineDesc *m);
 size_t machine_builtin_count(void);
 const char *machine_builtin_name(size_t i);
+double machine_seq_cycles(const MachineDesc *m);           /* of an instruction of the sequencer */
 double machine_dram_bytes_per_cycle(const MachineDesc *m); /* of one chip */
 double
 machine_dram_latency_cycles(const MachineDesc *m); /* from a transfer's last byte to its gives */
@@ -333,10 +334,10 @@ typedef struct {
 #undef X
   double total;
 } IsaEnergy;
-/* Of a cost; of fetching and issuing an instruction, and the descriptor it fetches; of time that
- * passes on one core and its chip's DRAM. */
+/* Of a cost; of fetching and issuing instructions, and of the descriptors that `dload`s among them
+ * fetch; of time that passes on one core and its chip's DRAM. */
 IsaEnergy isa_energy(const IsaCost *c, bool bf16, const MachineDesc *m);
-IsaEnergy isa_energy_control(IsaInsnKind k, const MachineDesc *m);
+IsaEnergy isa_energy_control(double instructions, double descriptors, const MachineDesc *m);
 IsaEnergy isa_energy_time(double cycles, const MachineDesc *m);
 void isa_energy_add(IsaEnergy *sum, const IsaEnergy *e);
 

@@ -35,6 +35,9 @@ const char *machine_builtin_name(size_t i) {
   return i < NPU_COUNTOF(builtin_machines) ? builtin_machines[i].name : NULL;
 }
 
+double machine_seq_cycles(const MachineDesc *m) {
+  return 1 / m->seq_ipc;
+}
 double machine_dram_bytes_per_cycle(const MachineDesc *m) {
   return m->dram_gbs / m->clock_ghz;
 }

@@ -30,11 +30,19 @@ typedef struct {
   uint64_t held, queued; /* bytes in the write buffer; bytes not finished */
   size_t nwrites, npending;
   Write *write;
-  Pending *pending; /* a heap, the earliest done at 0 */
+  size_t first, room; /* of a ring, the earliest done first; room is a power of two */
+  Pending *pending;
   Bank *bank;
 } Channel;
 
+/* The last number that was folded: neighbours fold the same one. */
+typedef struct {
+  uint64_t of;
+  uint32_t fold;
+} Folded;
+
 struct Dram {
+  Folded above, row; /* zeros fold to zero */
   Channel *channel;
   uint32_t nchannels, channel_bits, nbanks, bank_bits;
   uint32_t block_bits, row_bits; /* interleave and rows: 1 << bits bytes */
@@ -56,6 +64,11 @@ static uint32_t fold(uint64_t x, uint32_t bits) {
   uint64_t r = 0;
   for (; bits && x; x >>= bits) r ^= x & ((UINT64_C(1) << bits) - 1);
   return (uint32_t)r;
+}
+
+static inline uint32_t folded(Folded *last, uint64_t x, uint32_t bits) {
+  if (x != last->of) *last = (Folded){x, fold(x, bits)};
+  return last->fold;
 }
 
 Dram *dram_new(const MachineDesc *m) {
@@ -85,7 +98,9 @@ Dram *dram_new(const MachineDesc *m) {
     for (uint32_t b = 0; b < d->nbanks; b++) c->bank[b].row = -1;
     /* Every entry has at least one byte. */
     c->write = mem_alloc(d->write_limit * sizeof *c->write);
-    c->pending = mem_alloc((d->queue_limit + d->write_limit + d->interleave) * sizeof *c->pending);
+    c->room = 1;
+    while (c->room < d->queue_limit + d->write_limit + d->interleave) c->room *= 2;
+    c->pending = mem_alloc(c->room * sizeof *c->pending);
   }
   return d;
 }
@@ -111,28 +126,26 @@ uint64_t dram_activations(const Dram *d) {
   return d->activations;
 }
 
-/* ---- the heap of what has not finished ---- */
+/* ---- what has not finished, the earliest first ---- */
 
+static Pending *pending_at(Channel *c, size_t i) {
+  return &c->pending[(c->first + i) & (c->room - 1)];
+}
+
+/* The bus serves in order and only rows that open late are out of it: the place is near the end. */
 static void pending_push(Channel *c, Pending p) {
   size_t i = c->npending++;
-  for (; i && c->pending[(i - 1) / 2].done > p.done; i = (i - 1) / 2)
-    c->pending[i] = c->pending[(i - 1) / 2];
-  c->pending[i] = p;
+  for (; i && pending_at(c, i - 1)->done > p.done; i--) *pending_at(c, i) = *pending_at(c, i - 1);
+  *pending_at(c, i) = p;
   c->queued += p.bytes;
 }
 
 static double pending_pop(Channel *c) {
-  Pending first = c->pending[0], last = c->pending[--c->npending];
-  size_t i = 0, child;
-  while ((child = 2 * i + 1) < c->npending) {
-    if (child + 1 < c->npending && c->pending[child + 1].done < c->pending[child].done) child++;
-    if (c->pending[child].done >= last.done) break;
-    c->pending[i] = c->pending[child];
-    i = child;
-  }
-  c->pending[i] = last;
-  c->queued -= first.bytes;
-  return first.done;
+  Pending p = *pending_at(c, 0);
+  c->first = (c->first + 1) & (c->room - 1);
+  c->npending--;
+  c->queued -= p.bytes;
+  return p.done;
 }
 
 /* ---- service ---- */
@@ -184,17 +197,18 @@ DramAnswer dram_request(Dram *d, double at, uint64_t addr, uint32_t bytes, bool 
   d->now = later(d->now, at);
   DramAnswer answer = {.accepted = d->now, .done = d->now};
   uint64_t block = addr >> d->block_bits, above = block >> d->channel_bits;
-  uint32_t index = (uint32_t)(block & (d->nchannels - 1)) ^ fold(above, d->channel_bits);
+  uint32_t index =
+      (uint32_t)(block & (d->nchannels - 1)) ^ folded(&d->above, above, d->channel_bits);
   uint64_t page = ((above << d->block_bits) + (addr & (d->interleave - 1))) >> d->row_bits;
-  int64_t row = (int64_t)(page >> d->bank_bits);
-  uint32_t bank = (uint32_t)(page & (d->nbanks - 1)) ^ fold((uint64_t)row, d->bank_bits);
+  uint64_t row = page >> d->bank_bits;
+  uint32_t bank = (uint32_t)(page & (d->nbanks - 1)) ^ folded(&d->row, row, d->bank_bits);
   Channel *c = &d->channel[index];
   if (write) {
-    c->write[c->nwrites++] = (Write){row, bank, bytes};
+    c->write[c->nwrites++] = (Write){(int64_t)row, bank, bytes};
     c->held += bytes;
     if (c->held >= d->write_limit) serve_writes(d, c);
   } else {
-    answer.done = serve(d, c, false, row, bank, bytes);
+    answer.done = serve(d, c, false, (int64_t)row, bank, bytes);
   }
   while (c->queued > d->queue_limit) d->now = later(d->now, pending_pop(c));
   answer.opened = d->activations - activations;
@@ -207,8 +221,7 @@ double dram_drain(Dram *d, double now) {
   for (uint32_t i = 0; i < d->nchannels; i++) {
     Channel *c = &d->channel[i];
     serve_writes(d, c);
-    if (c->writing)
-      for (size_t k = 0; k < c->npending; k++) done = later(done, c->pending[k].done);
+    if (c->writing && c->npending) done = later(done, pending_at(c, c->npending - 1)->done);
   }
   return done;
 }

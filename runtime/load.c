@@ -167,6 +167,7 @@ void npurt_free(NpurtModel *m) {
   mem_free(m->ops);
   mem_free(m->op_of);
   mem_free(m->op_macs);
+  mem_free(m->op_tally);
   mem_free(m->tmp_a);
   mem_free(m->tmp_c);
   mem_free(m->list);

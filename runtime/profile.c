@@ -22,6 +22,7 @@ void profile_init(NpurtModel *m) {
   const IsaImage *img = &m->img;
   m->ops = mem_alloc((img->nsrcmap + 1) * sizeof *m->ops);
   m->op_macs = mem_alloc((img->nsrcmap + 1) * sizeof *m->op_macs);
+  m->op_tally = mem_alloc((img->nsrcmap + 1) * sizeof *m->op_tally);
   m->op_of = mem_alloc((img->ninsns + 1) * sizeof *m->op_of);
   uint32_t *row = mem_alloc((img->nsrcmap + 1) * sizeof *row);
   m->ops[0] = (NpurtOpProfile){.op = "(no source)", .file = ""};
@@ -57,10 +58,16 @@ static void spend(NpurtModel *m, uint32_t pc, IsaEngine by, IsaEnergy e) {
 }
 
 void profile_count(NpurtModel *m, uint32_t pc) {
+  IsaEngine e = engine_of(m, pc);
+  uint32_t row = m->op_of[pc];
+  bool descriptor = m->insns[pc].kind == INSN_DLOAD;
   m->profile.instructions++;
-  m->profile.engine[engine_of(m, pc)].instructions++;
-  m->ops[m->op_of[pc]].instructions++;
-  spend(m, pc, engine_of(m, pc), isa_energy_control(m->insns[pc].kind, &m->img.machine));
+  m->profile.engine[e].instructions++;
+  m->ops[row].instructions++;
+  m->op_tally[row].instructions++;
+  m->engine_tally[e].instructions++;
+  m->op_tally[row].descriptors += descriptor;
+  m->engine_tally[e].descriptors += descriptor;
 }
 
 void profile_work(NpurtModel *m, uint32_t pc, const IsaCost *c, const IsaDesc *d) {
@@ -95,8 +102,29 @@ void profile_useful(NpurtModel *m, double macs, bool bf16) {
 }
 
 void profile_time(NpurtModel *m, uint32_t pc, IsaEngine by, double cycles) {
-  m->ops[m->op_of[pc]].cycles += cycles;
-  spend(m, pc, by, isa_energy_time(cycles, &m->img.machine));
+  uint32_t row = m->op_of[pc];
+  m->ops[row].cycles += cycles;
+  m->op_tally[row].cycles += cycles;
+  m->engine_tally[by].cycles += cycles;
+}
+
+/* The energy of a tally, which starts anew. */
+static IsaEnergy price(RtTally *t, const MachineDesc *m) {
+  IsaEnergy e = isa_energy_control(t->instructions, t->descriptors, m),
+            time = isa_energy_time(t->cycles, m);
+  isa_energy_add(&e, &time);
+  *t = (RtTally){0};
+  return e;
+}
+
+static void price_tallies(NpurtModel *m) {
+  const MachineDesc *mc = &m->img.machine;
+  for (size_t i = 0; i < m->nops; i++) m->ops[i].energy += price(&m->op_tally[i], mc).total;
+  for (int e = 0; e < ENGINE_COUNT; e++) {
+    IsaEnergy energy = price(&m->engine_tally[e], mc);
+    isa_energy_add(&m->profile.energy, &energy);
+    m->profile.engine[e].energy += energy.total;
+  }
 }
 
 /* Bounds of `runs` runs of the model by what it asks for at least, whatever the tiling. */
@@ -104,6 +132,7 @@ void profile_finish_run(NpurtModel *m, double cycles) {
   NpurtProfile *p = &m->profile;
   const MachineDesc *mc = &m->img.machine;
   IsaRoofline r = isa_roofline(&m->img);
+  price_tallies(m);
   p->runs++;
   p->cycles += cycles;
   p->seconds = p->cycles / (mc->clock_ghz * 1e9);

@@ -155,6 +155,11 @@ typedef struct {
 } TraceSpan;
 enum { TRACE_MAX = 10000000 }; /* spans; as text they are more than viewers show */
 
+/* What has a price by the piece, counted while a run goes on and priced at its end. */
+typedef struct {
+  double instructions, descriptors, cycles;
+} RtTally;
+
 struct NpurtModel {
   IsaImage img;
   NpurtOptions opt;
@@ -166,6 +171,7 @@ struct NpurtModel {
   uint8_t *vprog_streams;      /* per vector program, streams it needs */
   uint32_t *op_of;             /* instruction -> ops[] */
   double *op_macs;             /* of one run, parallel to ops */
+  RtTally *op_tally, engine_tally[ENGINE_COUNT]; /* of the present run; parallel to ops */
   NpurtOpProfile *ops;
   size_t nops;
   Device dev;
@@ -244,6 +250,7 @@ void profile_rows_opened(NpurtModel *m, uint32_t pc, uint64_t rows);
 void profile_useful(NpurtModel *m, double macs, bool bf16);
 /* A part of the run's time that belongs to an engine and to the op of the instruction at pc. */
 void profile_time(NpurtModel *m, uint32_t pc, IsaEngine by, double cycles);
+/* Prices what has been counted, also of a run that failed. */
 void profile_finish_run(NpurtModel *m, double cycles);
 void profile_init(NpurtModel *m);
 void trace_add(NpurtModel *m, uint32_t pc, IsaEngine e, bool wait, double start, double end);

@@ -215,13 +215,13 @@ static bool seq_issue(Sim *s, const IsaInsn *in, IsaEngine e) {
   n->has_desc = d != NULL;
   if (d) n->desc = *d;
   n->cost = isa_cost(in, d, in->kind == INSN_VX ? &m->img.vprogs[in->vp] : NULL, &m->img.machine);
-  n->visible = s->now + 1 / m->img.machine.seq_ipc;
+  n->visible = s->now + machine_seq_cycles(&m->img.machine);
   if (m->check) n->issue = check_issue(m->check);
   IsaCost work = n->cost;
   if (s->dram) work.activations = 0;
   profile_work(m, m->pc, &work, d);
   profile_count(m, m->pc);
-  seq_busy(s, 1 / m->img.machine.seq_ipc);
+  seq_busy(s, machine_seq_cycles(&m->img.machine));
   s->seq_pc = m->pc++;
   return true;
 }
@@ -276,7 +276,7 @@ static bool seq_advance(Sim *s) {
     seq_enter(s, S_END);
     return true;
   }
-  double cycles = 0;
+  double cycles = 0, each = machine_seq_cycles(&m->img.machine);
   enum { BATCH = 4096 };
   for (int i = 0; i < BATCH; i++) {
     if (m->pc >= m->img.ninsns) {
@@ -293,7 +293,7 @@ static bool seq_advance(Sim *s) {
       return waits_for_desc(s, in, s->now);
     }
     if (!seq_execute(s, in)) return false;
-    cycles += isa_cost(in, NULL, NULL, &m->img.machine).cycles;
+    cycles += each;
     if (in->kind == INSN_DLOAD) fetch_start(s, in, s->now + cycles);
   }
   seq_busy(s, cycles);

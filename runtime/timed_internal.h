@@ -35,6 +35,7 @@ typedef struct {
   DmaWalk walk;           /* requests to the DRAM still to be made, while it is in `moving` */
   double request, pace;   /* earliest time of the next request, and cycles from one to the next */
   double data;            /* when the last of the data requested so far has moved */
+  uint64_t opened;        /* rows of DRAM */
   double latency;
   Done *done; /* ring of instructions whose gives are due, in order */
   uint32_t done_head, done_count, done_cap;

@@ -90,12 +90,14 @@ static double make_requests(Sim *s, double until) {
     uint64_t addr;
     uint32_t bytes = dma_walk_next(&g->walk, s->dram, &addr);
     DramAnswer a = dram_request(s->dram, at, addr, bytes, e == ENGINE_ST);
-    profile_rows_opened(s->m, g->pc, a.opened);
+    g->opened += a.opened;
     g->data = later(g->data, a.done);
     s->served = e;
     if (g->walk.left == 0) g->request += g->pace;
     if (dma_walk_more(&g->walk)) continue;
     exclude(&s->moving, e);
+    profile_rows_opened(s->m, g->pc, g->opened);
+    g->opened = 0;
     g->end = later(g->end, a.accepted);
     return sooner(until, later(g->end, s->now));
   }

@@ -287,8 +287,8 @@ static void test_energy(void **state) {
   near(e.sfu, 51);
   near(e.activate, 38);
   near(isa_energy(&c, true, &m).mac, 48);
-  near(isa_energy_control(INSN_HALT, &m).total, 23);
-  near(isa_energy_control(INSN_DLOAD, &m).control, 52);
+  near(isa_energy_control(1, 0, &m).total, 23);
+  near(isa_energy_control(1, 1, &m).control, 52);
   IsaEnergy t = isa_energy_time(2, &m);
   near(t.leakage, 62);
   near(t.standby, 74);
@@ -300,7 +300,7 @@ static void test_energy(void **state) {
   /* Without the refinements an operation costs what its bytes and multiplications do. */
   machine_idealize(&m);
   near(isa_energy(&c, false, &m).total, 16 * 2 + 32 * 5 + 4 * 7 + 8 * 11 + 3 * 13);
-  near(isa_energy_control(INSN_DLOAD, &m).total, 0);
+  near(isa_energy_control(1, 1, &m).total, 0);
   near(isa_energy_time(2, &m).total, 62);
 }
 
