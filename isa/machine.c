@@ -193,6 +193,12 @@ static bool fields_agree(const MachineDesc *m, const char *label, DiagEngine *di
                (long long)v);
     ok = false;
   }
+  if (m->spm_bytes_per_cycle < m->spm_word) {
+    diag_error(diag, (SrcLoc){.file = label}, "E-machine",
+               "spm_bytes_per_cycle = %lld is less than spm_word = %lld: there is no bank",
+               (long long)m->spm_bytes_per_cycle, (long long)m->spm_word);
+    ok = false;
+  }
   if (m->dram_row_bytes >= m->dram_interleave) return ok;
   diag_error(diag, (SrcLoc){.file = label}, "E-machine",
              "dram_row_bytes = %lld is less than dram_interleave = %lld",

@@ -4,36 +4,47 @@
 #include "runtime/timed_internal.h"
 
 void fetch_init(Sim *s) {
+  FetchCache *c = &s->cache;
+  c->first = c->last = FETCH_NONE;
   if (s->m->img.machine.dload_ns > 0)
-    s->cached = mem_alloc(((size_t)s->m->img.ndescs + 1) * sizeof *s->cached);
+    c->at = mem_alloc(((size_t)s->m->img.ndescs + 1) * sizeof *c->at);
 }
 
 void fetch_free_all(Sim *s) {
-  mem_free(s->cached);
+  mem_free(s->cache.at);
 }
 
-/* Gives up what was loaded longest ago. */
-static void evict(Sim *s) {
-  uint32_t oldest = UINT32_MAX;
-  for (uint32_t i = 0; i < s->m->img.ndescs; i++)
-    if (s->cached[i] && (oldest == UINT32_MAX || s->cached[i] < s->cached[oldest])) oldest = i;
-  s->cached[oldest] = 0;
-  s->ncached--;
+static void take_out(FetchCache *c, uint32_t i) {
+  uint32_t before = c->at[i].before, after = c->at[i].after;
+  *(before == FETCH_NONE ? &c->first : &c->at[before].after) = after;
+  *(after == FETCH_NONE ? &c->last : &c->at[after].before) = before;
+  c->at[i].kept = false;
+  c->count--;
+}
+
+static void append(FetchCache *c, uint32_t i) {
+  c->at[i].before = c->last;
+  c->at[i].after = FETCH_NONE;
+  c->at[i].kept = true;
+  *(c->last == FETCH_NONE ? &c->first : &c->at[c->last].after) = i;
+  c->last = i;
+  c->count++;
 }
 
 void fetch_start(Sim *s, const IsaInsn *in, double at) {
   const MachineDesc *m = &s->m->img.machine;
+  FetchCache *c = &s->cache;
   s->desc_ready[in->dn] = at;
-  if (!s->cached) return;
-  s->dloads++;
-  bool hit = s->cached[in->target] != 0;
-  s->cached[in->target] = s->dloads;
+  if (!c->at) return;
+  bool hit = c->at[in->target].kept;
+  if (hit) take_out(c, in->target);
+  append(c, in->target);
   if (hit) return;
-  if (++s->ncached > m->desc_cache) evict(s);
+  if (c->count > m->desc_cache) take_out(c, c->first);
   s->fetch_free = later(s->fetch_free, at) + sizeof(IsaDesc) / machine_dram_bytes_per_cycle(m);
   s->desc_ready[in->dn] = s->fetch_free + m->dload_ns * m->clock_ghz;
-  IsaCost c = {.dram_read = sizeof(IsaDesc)};
-  profile_work(s->m, s->m->pc, &c, NULL);
+  IsaCost cost = {.dram_read = sizeof(IsaDesc)};
+  profile_work(s->m, s->m->pc, &cost, NULL);
 }
 
 double fetch_ready(const Sim *s, const IsaInsn *in) {

@@ -42,6 +42,17 @@ typedef struct {
   double last_done;
 } Engine;
 
+/* The descriptors kept on chip, least recently loaded first: per descriptor of the image its
+ * neighbours in that order. FETCH_NONE: no neighbour. */
+typedef struct {
+  struct {
+    uint32_t before, after;
+    bool kept;
+  } * at; /* NULL: all are on chip */
+  uint32_t first, last, count;
+} FetchCache;
+enum { FETCH_NONE = INT32_MAX };
+
 typedef enum { S_RUN, S_TAKE, S_QUEUE, S_DESC, S_FENCE, S_END } SeqState;
 
 typedef struct {
@@ -61,10 +72,8 @@ typedef struct {
   uint32_t seq_pc;              /* last executed or issued */
   double desc_ready[ISA_DESCS]; /* when the descriptor registers are loaded */
   double fetch_free;            /* when the next descriptor can be fetched */
-  uint64_t *cached;             /* per descriptor of the image: 0, or the dload that brought it */
-  uint64_t dloads;
-  uint32_t ncached;
-  double drained; /* at `halt`: when the DRAM has written all; 0 before */
+  FetchCache cache;             /* descriptors on chip */
+  double drained;               /* at `halt`: when the DRAM has written all; 0 before */
   bool failed;
 } Sim;
 

@@ -146,6 +146,7 @@ static void test_changes(void **state) {
              {"edge,dram_banks=12", "not a power of two"},
              {"edge,dram_row_bytes=2000", "not a power of two"},
              {"edge,dram_row_bytes=128", "less than dram_interleave"},
+             {"edge,spm_bytes_per_cycle=4", "there is no bank"},
              {"egde,queue_depth=3", "edge, cloud, pod8, tpuv4i, "}};
   for (size_t i = 0; i < NPU_COUNTOF(bad); i++) {
     assert_false(machine_load(bad[i].spec, &m, d));
