@@ -41,16 +41,16 @@ void share_start(Sim *s, IsaEngine e, const IsaCost *c) {
   g->need[RES_SPM] = c->spm_bytes;
   g->need[RES_ACC] = c->acc_rows;
   if (c->setup > 0)
-    include(&s->setting_up, e);
+    include(&s->setting_up, (int)e);
   else
-    join(s, e);
+    join(s, (int)e);
   s->m->walk = s->dram && bytes > 0 ? &g->walk : NULL;
 }
 
 void share_started(Sim *s, IsaEngine e, const IsaCost *c) {
   Engine *g = &s->eng[e];
   if (s->m->walk && dma_walk_more(&g->walk)) {
-    include(&s->moving, e);
+    include(&s->moving, (int)e);
     g->request = g->from;
     g->pace = (c->cycles - c->setup) / c->runs;
   }
