@@ -254,8 +254,9 @@ static void cost_vx(const IsaDesc *d, const IsaVprog *vp, const MachineDesc *m, 
       continue;
     case VOP_RED: x.in_red = true; continue;
     case VOP_ENDR: x.in_red = false; continue;
-    default: add_slots(&x, &vp->ops[i]);
+    default: break;
     }
+    add_slots(&x, &vp->ops[i]);
   }
   if (x.all > 0) per_row += take_slots(&x);
   c->cycles = (double)m->vpu_start + x.rows * per_row;

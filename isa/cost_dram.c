@@ -3,7 +3,6 @@
 #include "isa/isa_internal.h"
 #include <math.h>
 
-enum { REQUEST = 64 };
 /* What the reordering of a controller does not hide, fitted (tests/bench/dram_fit prints how well):
  * of tRC / banks, for each row opened at irregular places and at regular ones that do not fall on
  * whole blocks; of the time of several streams; of a change of direction and back. */
@@ -26,7 +25,8 @@ double isa_common_divisor(double a, double b) {
 static double grid_of(const MachineDesc *m, const IsaDramRuns *r) {
   double grid = (double)m->dram_interleave;
   for (int i = 0; i < r->n; i++)
-    grid = isa_common_divisor(grid, r->irregular && i == r->n - 1 ? REQUEST : fabs(r->stride[i]));
+    grid = isa_common_divisor(grid, r->irregular && i == r->n - 1 ? ISA_DRAM_REQUEST
+                                                                  : fabs(r->stride[i]));
   return grid;
 }
 
@@ -75,7 +75,7 @@ double isa_dram_together(const MachineDesc *m, double cycles, double written, do
   if (m->dram_channels == 0) return cycles;
   /* Every channel turns once for what its buffer held, or for its part of the group. */
   double channels = (double)m->dram_channels,
-         held = fmax((double)m->dram_write_queue * REQUEST, group / channels);
+         held = fmax((double)m->dram_write_queue * ISA_DRAM_REQUEST, group / channels);
   return cycles * (1 + several) +
          written / channels / held * turn_pair * cycles_of(m, m->dram_turn_ns);
 }

@@ -295,6 +295,8 @@ typedef struct {
   double activations;      /* rows of DRAM opened, in closed form */
   double latency; /* cycles after occupancy until gives fire: from DRAM, through the array */
 } IsaCost;
+/* Bytes of a request, the unit of dram_queue and dram_write_queue. */
+enum { ISA_DRAM_REQUEST = 64 };
 /* Runs of `bytes` bytes each, whole bursts, over n loops, innermost first; strides in bytes. With
  * `irregular` the outermost loop goes to any places among `reach` bytes. */
 typedef struct {

@@ -41,6 +41,9 @@ IsaCostFn isa_insn_cost_fn(IsaInsnKind k);
 /* Greatest common divisor of whole numbers; a when b is 0. */
 double isa_common_divisor(double a, double b);
 
+/* machine.def: no ideal value. No field may be negative. */
+#define NONE (-1.0)
+
 /* ---- machine text with a line offset (the .machine block of an assembly file) ---- */
 bool machine_parse_at(const char *text, size_t len, const char *label, uint32_t first_line,
                       MachineDesc *out, DiagEngine *diag);

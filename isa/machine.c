@@ -10,7 +10,6 @@
 
 typedef enum { TYPE_int64_t, TYPE_double } FieldType;
 typedef enum { CLASS_SIZE, CLASS_TIME, CLASS_ENERGY } FieldClass;
-#define NONE (-1.0) /* no field may be negative */
 static const struct {
   const char *key;
   FieldType type;

@@ -122,7 +122,6 @@ static void machine_fields(StrBuf *out) {
   strbuf_puts(out, " unit and meaning |\n|---|---|---|---|---|---|");
   for (size_t i = 0; i < NPU_COUNTOF(shown); i++) strbuf_puts(out, "---|");
   strbuf_puts(out, "---|\n");
-#define NONE (-1.0)
 #define MFIELD(member, type, key, class, ideal, min, max, doc)                                     \
   machine_field(out, key, #type, #class, ideal, (double)(min), (double)(max));                     \
   for (size_t i = 0; i < NPU_COUNTOF(shown); i++)                                                  \

@@ -5,8 +5,6 @@
  * controller. */
 #include "runtime/dram.h"
 
-enum { REQUEST = 64 }; /* bytes of a request, the unit of dram_queue and dram_write_queue */
-
 typedef struct {
   int64_t row;       /* -1: closed */
   double open, free; /* when the row can be used; when the bank can activate another */
@@ -81,8 +79,8 @@ Dram *dram_new(const MachineDesc *m) {
   d->interleave = (uint64_t)m->dram_interleave;
   d->block_bits = log2_of(d->interleave);
   d->row_bits = log2_of((uint64_t)m->dram_row_bytes);
-  d->write_limit = (uint64_t)m->dram_write_queue * REQUEST;
-  d->queue_limit = (uint64_t)m->dram_queue * REQUEST;
+  d->write_limit = (uint64_t)m->dram_write_queue * ISA_DRAM_REQUEST;
+  d->queue_limit = (uint64_t)m->dram_queue * ISA_DRAM_REQUEST;
   d->byte = (double)m->dram_channels / machine_dram_bytes_per_cycle(m);
   /* The sustained bandwidth has refresh in it; the other times pass in what refresh leaves. */
   double stretch = m->clock_ghz / (1 - m->dram_refresh);
@@ -166,7 +164,7 @@ static double serve(Dram *d, Channel *c, bool write, int64_t row, uint32_t bank,
     d->activations++;
   }
   double start = later(c->bus, d->now), time = bytes * d->byte,
-         tail = (bytes < REQUEST ? bytes : REQUEST) * d->byte;
+         tail = (bytes < ISA_DRAM_REQUEST ? bytes : ISA_DRAM_REQUEST) * d->byte;
   c->bus = start + time;
   double done = later(c->bus - tail, b->open) + tail;
   b->free = later(b->free, done);
